@@ -1,0 +1,174 @@
+"""The add-on: one line in ``ADDONS`` puts every part in its place, and nothing of the user's is lost.
+
+A user's own settings win, with two exceptions. The guard's layers stay: a download handler or a resolver of the user's is kept,
+but inside ours. And Scrapy's own throttling is taken over, not added up: its values become limits of sites, and Scrapy's are
+set aside at the user's own priority, which one line in the log says.
+
+Errors here are ``ValueError``: ``NotConfigured`` would mean "go on without the add-on", and that is the one thing that must
+not happen.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+from scrapy.utils.misc import load_object
+
+from scrapy_polite import handlers
+from scrapy_polite.extensions import PoliteExtension
+from scrapy_polite.media import PoliteImagesPipeline
+from scrapy_polite.middleware import ListenerMiddleware
+from scrapy_polite.pipelines import RedactionPipeline
+from scrapy_polite.queue import OriginQueue
+from scrapy_polite.resolver import PinningResolver
+from scrapy_polite.robots import PoliteRobotsTxtMiddleware
+from scrapy_polite.settings import FALLBACK_HANDLERS, TAKEN_OVER, Config
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+__all__ = ["Addon"]
+
+logger = logging.getLogger(__name__)
+
+ADDON: Final = SETTINGS_PRIORITIES["addon"]
+
+OURS: Final = {"http": handlers.PoliteHttpHandler, "https": handlers.PoliteHttpsHandler}
+
+OUTSIDE_THE_REACTOR: Final = ("scrapy.core.downloader.handlers._aiohttp", "scrapy.core.downloader.handlers._httpx")
+"""Handlers with a network of their own: no resolver and no ``connectTCP`` that could be guarded."""
+
+HIGH: Final = 1000
+"""What Scrapy's own limits are set to where ours take over."""
+
+ACTIVE_SIZE: Final = 100_000_000
+"""Bytes of pages in the scraper before the engine takes no more requests. Scrapy's 5 MB stop the pages of a crawl whose items
+wait for their images: 200 pages took 14.7 s instead of 0.46 s."""
+
+AT_ONCE: Final = 64
+"""Requests in the downloader: those that wait for their slot at the wire are among them, so Scrapy's 16 would be few."""
+
+
+class Addon:
+    """``ADDONS = {"scrapy_polite.Addon": 300}``."""
+
+    def __init__(self, crawler: Crawler | None = None) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Addon:
+        return cls(crawler)
+
+    @classmethod
+    def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
+        """The reactor's resolver is chosen before any crawler is made."""
+        if is_enabled(settings):
+            _put(settings, "TWISTED_DNS_RESOLVER", PinningResolver)
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        """Put the parts in their places. Raises ``ValueError`` for a wrong setting, and for a project in which the guard
+        could not stand."""
+        config = Config.from_settings(settings)
+        if not config.enabled:
+            return
+        if not settings.getbool("TWISTED_REACTOR_ENABLED", True):
+            raise ValueError(
+                "TWISTED_REACTOR_ENABLED = False: the guard stands in Twisted's reactor, and without one nothing would be "
+                "guarded. Remove the setting, or set POLITE_ENABLED = False to crawl without protection."
+            )
+        _put(settings, "TWISTED_DNS_RESOLVER", PinningResolver)
+        _wrap_handlers(settings)
+        take_throttling_over(settings, getattr(self._crawler, "spidercls", None))
+        for name, value in {
+            "SCHEDULER_PRIORITY_QUEUE": OriginQueue,
+            "ROBOTSTXT_OBEY": True,
+            "CONCURRENT_REQUESTS": AT_ONCE,
+            "SCRAPER_SLOT_MAX_ACTIVE_SIZE": ACTIVE_SIZE,
+            "HTTPPROXY_ENABLED": False,
+        }.items():
+            settings.set(name, value, priority="addon")
+        settings.setdefault_in_component_priority_dict("EXTENSIONS", PoliteExtension, 10)
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", ListenerMiddleware, 990)
+        _replace_builtin(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, PoliteRobotsTxtMiddleware)
+        if config.redaction is not None:
+            settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", RedactionPipeline, 700)
+        if config.images is not None and settings.get("IMAGES_STORE"):
+            settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", PoliteImagesPipeline, 200)
+
+
+def is_enabled(settings: BaseSettings) -> bool:
+    """Asked before the settings are checked; a value that is no truth value counts as on, and is an error afterwards."""
+    return str(settings.get("POLITE_ENABLED", True)).strip().lower() not in ("false", "0")
+
+
+def _put(settings: BaseSettings, name: str, value: object) -> None:
+    """Set what the user may not unset, at the user's own priority."""
+    settings.set(name, value, priority=max(ADDON, settings.getpriority(name) or 0))
+
+
+def _wrap_handlers(settings: BaseSettings) -> None:
+    """Ours for http and https, around whatever was there."""
+    known = settings.getwithbase("DOWNLOAD_HANDLERS")
+    own: BaseSettings = settings["DOWNLOAD_HANDLERS"]
+    inside = dict(settings.get(FALLBACK_HANDLERS) or {})
+    for scheme, ours in OURS.items():
+        theirs = known.get(scheme)
+        if theirs is None or theirs is ours:
+            continue
+        cls = load_object(theirs)
+        module = getattr(cls, "__module__", "")
+        if module.startswith(OUTSIDE_THE_REACTOR):
+            raise ValueError(
+                f"DOWNLOAD_HANDLERS[{scheme!r}] = {theirs!r}: this handler does not use Twisted's reactor, so the guard "
+                "has no layer in it. Accepted are handlers on the reactor, such as Scrapy's HTTP11DownloadHandler."
+            )
+        inside[scheme] = theirs
+        own.set(scheme, ours, priority=max(ADDON, own.getpriority(scheme) or 0))
+    settings.set(FALLBACK_HANDLERS, inside, priority="addon")
+
+
+def take_throttling_over(settings: BaseSettings, spidercls: Any) -> None:
+    """Scrapy's own throttling becomes limits of sites; two throttles would add up."""
+    taken: dict[str, Any] = {}
+    for name, value in {
+        "DOWNLOAD_DELAY": 0,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": HIGH,
+        "AUTOTHROTTLE_ENABLED": False,
+        "DOWNLOAD_SLOTS": {},
+        "CONCURRENT_REQUESTS_PER_IP": 0,
+    }.items():
+        if name == "CONCURRENT_REQUESTS_PER_IP" and name not in settings:
+            continue
+        priority = settings.getpriority(name) or 0
+        if priority > ADDON and settings[name]:
+            taken[name] = settings[name]
+        settings.set(name, value, priority=max(ADDON, priority))
+    # Scrapy applies this attribute after the add-ons, and at a higher priority.
+    delay = getattr(spidercls, "download_delay", None)
+    if delay is not None:
+        taken["DOWNLOAD_DELAY"] = delay
+        settings.set("DOWNLOAD_DELAY", 0, priority="cmdline")
+    if taken.pop("AUTOTHROTTLE_ENABLED", None):
+        logger.info("AutoThrottle is switched off: it would throttle a second time")
+    taken.pop("CONCURRENT_REQUESTS_PER_IP", None)
+    if taken:
+        settings.set(TAKEN_OVER, taken, priority="addon")
+        logger.info("Taken over as limits of each site, and set aside in Scrapy: %s", taken)
+
+
+def _replace_builtin(settings: BaseSettings, name: str, builtin: type, ours: type) -> None:
+    """Ours at the place of a component of Scrapy's, unless the user has moved, replaced or disabled it."""
+    own: BaseSettings = settings[name]
+    named = {load_object(key) for key in own}
+    if builtin in named or ours in named:
+        if builtin in named:
+            logger.warning("%s names %s: left as it is, and not replaced by %s", name, builtin.__name__, ours.__name__)
+        return
+    position = next(
+        place for key, place in settings[f"{name}_BASE"].items() if load_object(key) is builtin and place is not None
+    )
+    settings.set_in_component_priority_dict(name, builtin, None)
+    settings.set_in_component_priority_dict(name, ours, position)

@@ -1,0 +1,85 @@
+"""``scrapy polite VERB``: the operator's hand.
+
+Every ``scrapy`` command loads every command's module, so nothing heavy is imported here; each verb's module is imported when
+that verb runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from typing import Any, Final
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+from scrapy.utils.conf import arglist_to_dict
+from scrapy.utils.misc import load_object
+
+__all__ = ["Polite"]
+
+VERBS: Final = {
+    "explain": "which keys, costs and addresses a URL has, and whether it may be reached",
+    "status": "what is held, for how long and why, and the origins that are known",
+    "report": "the proof from the ledger: per key the allowed and the kept rate, gaps, holds and violations",
+}
+"""Verb -> what it does. The module ``commands.<verb>`` has ``add_options(parser)`` and ``run(settings, options) -> exit code``."""
+
+
+class Polite(ScrapyCommand):
+    """See the module. The exit code is 0 only if all went well."""
+
+    requires_project = False
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 (Scrapy's own form)
+
+    def syntax(self) -> str:
+        return "VERB [options]"
+
+    def short_desc(self) -> str:
+        return "Explain, watch and prove what scrapy_polite does"
+
+    def long_desc(self) -> str:
+        return "Explain, watch and prove what scrapy_polite does. Run `scrapy polite VERB --help` for a verb's options."
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=argparse.ArgumentParser)
+        for name, help_text in VERBS.items():
+            verb = verbs.add_parser(name, help=help_text, description=f"Show {help_text}.")
+            # Scrapy's own -s stands before the verb; people write it behind as well.
+            verb.add_argument("-s", "--set", dest="set_after", action="append", default=[], metavar="NAME=VALUE")
+            verb.add_argument("--json", action="store_true", help="print JSON, one object a line")
+            verb.add_argument("--spider", metavar="NAME", help="with that spider's custom_settings")
+            module(name).add_options(verb)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if opts.verb is None:
+            raise UsageError(f"a verb is missing: one of {', '.join(VERBS)}")
+        if args:
+            raise UsageError(f"{opts.verb} does not know {' '.join(args)!r}")
+        # What a crawl of this project would see: no add-on runs for a command.
+        from scrapy_polite.addon import take_throttling_over
+
+        assert self.settings is not None
+        settings = self.settings
+        try:
+            settings.setdict(arglist_to_dict(opts.set_after), priority="cmdline")
+            if opts.spider:
+                _with_spider(settings, opts.spider)
+            take_throttling_over(settings, None)
+            self.exitcode = module(opts.verb).run(settings, opts)
+        except ValueError as error:
+            raise UsageError(str(error), print_help=False) from None
+
+
+def module(verb: str) -> Any:
+    return importlib.import_module(f"scrapy_polite.commands.{verb}")
+
+
+def _with_spider(settings: Any, name: str) -> None:
+    loader_class = load_object(settings["SPIDER_LOADER_CLASS"])
+    try:
+        spider = loader_class.from_settings(settings.frozencopy()).load(name)
+    except KeyError:
+        raise ValueError(f"--spider {name}: there is no such spider in this project (`scrapy list` shows them)") from None
+    spider.update_settings(settings)

@@ -1,0 +1,87 @@
+"""What must happen at the start and the end of a crawl: the layers stand before the first request, and nobody who waits keeps
+the spider from closing."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.utils.asyncio import is_asyncio_available
+
+from scrapy_polite.handlers import PoliteHttpHandler, PoliteHttpsHandler
+from scrapy_polite.politeness import Politeness
+from scrapy_polite.resolver import UNVETTED, install_layers, layers_in_place
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+
+__all__ = ["PoliteExtension"]
+
+logger = logging.getLogger(__name__)
+
+
+class PoliteExtension:
+    """Built before the engine: whatever is wrong with the settings or the store stops the crawl here, before a request."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        if not is_asyncio_available():
+            raise ValueError(
+                f"TWISTED_REACTOR = {crawler.settings.get('TWISTED_REACTOR')!r}: names are resolved on asyncio. Accepted is "
+                "'twisted.internet.asyncioreactor.AsyncioSelectorReactor', Scrapy's default."
+            )
+        self._crawler = crawler
+        self._politeness = Politeness.require(crawler)
+        UNVETTED.allowed.extend(self._politeness.config.policy.allow)
+        self._install()
+        crawler.signals.connect(self.engine_started, signals.engine_started)
+        crawler.signals.connect(self.spider_opened, signals.spider_opened)
+        crawler.signals.connect(self.engine_stopped, signals.engine_stopped)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> PoliteExtension:
+        return cls(crawler)
+
+    def engine_started(self) -> None:
+        """A CrawlerProcess installs its own resolver when it starts; runners install none."""
+        self._install()
+
+    async def spider_opened(self, spider: Spider) -> None:
+        """Hook the closing, for which Scrapy has no signal; and stop a crawl that would not be protected."""
+        engine = self._crawler.engine
+        assert engine is not None
+        slot = engine._slot
+        assert slot is not None
+        close = slot.close
+
+        async def polite_close() -> None:
+            self._politeness.closing()
+            await close()
+
+        slot.close = polite_close  # type: ignore[method-assign]
+        missing = self._missing(engine)
+        if missing:
+            logger.critical("The crawl is not protected and stops: %s", missing)
+            await engine.close_spider_async(reason="polite_unprotected")
+
+    async def engine_stopped(self) -> None:
+        await self._politeness.close()
+
+    def _install(self) -> None:
+        from twisted.internet import reactor
+
+        install_layers(reactor)
+
+    def _missing(self, engine: Any) -> str | None:
+        from twisted.internet import reactor
+
+        if not layers_in_place(reactor):
+            return "the reactor's resolver or its connectTCP is not the guard's"
+        downloader_handlers = engine.downloader.handlers
+        for scheme, ours in (("http", PoliteHttpHandler), ("https", PoliteHttpsHandler)):
+            handler = downloader_handlers._handlers.get(scheme)
+            why = downloader_handlers._notconfigured.get(scheme, f"it is {type(handler).__name__}")
+            if not isinstance(handler, ours):
+                return f"the download handler for {scheme} is not the guard's ({why})"
+        return None

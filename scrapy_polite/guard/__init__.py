@@ -1,0 +1,7 @@
+"""The guard: which schemes, names, ports and addresses a crawl may reach. Pure: it judges, it does not look up."""
+
+from __future__ import annotations
+
+from scrapy_polite.guard.policy import Policy, Refused
+
+__all__ = ["Policy", "Refused"]

@@ -1,0 +1,158 @@
+"""The download handler for http and https: the stations in their order, around whatever handler the project has set.
+
+The user's handler (or Scrapy's) is built and kept inside; where it has Twisted's connection pool, that is replaced by ours, so
+that a slot is redeemed at the wire. A handler without such a pool (HTTP/2, a browser) redeems at its door, just before it is
+called. One that does not use the Twisted reactor has no guard layer at all and is refused at start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from scrapy.exceptions import CannotResolveHostError
+from scrapy.utils.misc import build_from_crawler, load_object
+from twisted.web.client import HTTPConnectionPool
+
+from scrapy_polite.dns.resolver import NoAnswer
+from scrapy_polite.errors import NotNow, RequestRefused, Unprotected
+from scrapy_polite.guard.policy import Refused
+from scrapy_polite.limits.gcra import Booked
+from scrapy_polite.politeness import Politeness
+from scrapy_polite.resolver import VISIT, Visit, layers_in_place
+from scrapy_polite.settings import FALLBACK_HANDLERS
+from scrapy_polite.ticket import Ticket
+from scrapy_polite.wire import TICKET, Lines, PolitePool
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_polite.naming.hosts import Target
+    from scrapy_polite.politeness import Placed
+
+__all__ = ["PoliteHttpHandler", "PoliteHttpsHandler"]
+
+
+class _PoliteHandler:
+    """See the module."""
+
+    lazy = False
+    scheme: str
+
+    def __init__(self, crawler: Crawler, inner: Any) -> None:
+        from twisted.internet import reactor
+
+        self._crawler = crawler
+        self._reactor = reactor
+        self.politeness = Politeness.require(crawler)
+        self.inner = inner
+        old = getattr(inner, "_pool", None)
+        self.at_wire = isinstance(old, HTTPConnectionPool)
+        if self.politeness.lines is None:
+            self.politeness.lines = Lines(reactor)
+        if isinstance(old, HTTPConnectionPool):
+            # As many connections are kept as may be in flight: a slow site must not pay a handshake for every request.
+            inner._pool = PolitePool(old, self.politeness.lines, max(old.maxPersistentPerHost, 8))
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> _PoliteHandler:
+        path = crawler.settings[FALLBACK_HANDLERS][cls.scheme]
+        return cls(crawler, build_from_crawler(load_object(path), crawler))
+
+    async def download_request(self, request: Request) -> Response:
+        """The response; :class:`RequestRefused` for what may not be reached, :class:`NotNow` for what must wait longer
+        than a request may wait here."""
+        if not layers_in_place(self._reactor):
+            raise Unprotected("the reactor's resolver or its connectTCP is not the guard's any more")
+        if request.meta.get("proxy"):
+            raise self._refusal(
+                Refused("proxy", f"{request.url} was to go through a proxy, where its address cannot be pinned")
+            )
+        target, placed = await self._admit(request)
+        site = placed.keys[0]
+        kind, charges = self.politeness.plan(request, site, placed.keys)
+        ticket = Ticket(self.politeness, request, site, kind, charges)
+        self.politeness.tickets[request] = ticket
+        request.meta["polite"] = {
+            "site": site,
+            "origin": placed.origin,
+            "kind": kind,
+            "cost": charges[0].cost,
+            "keys": list(placed.keys),
+            "pinned": str(placed.pinned),
+        }
+        visit = Visit(target.host, placed.pinned, placed.addresses)
+        response = await self._fetch(canonical(request, target), ticket, visit)
+        if ticket.sent is not None:
+            request.meta["download_latency"] = ticket.answered - ticket.sent
+            request.meta["polite"]["waited"] = round(ticket.sent - ticket.made, 6)
+        return response
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+    async def _admit(self, request: Request) -> tuple[Target, Placed]:
+        found = await self.politeness.admit(request.url)
+        if isinstance(found, Refused):
+            raise self._refusal(found)
+        if isinstance(found, NoAnswer):
+            raise CannotResolveHostError(f"{found.host}: {found.reason}: {found.detail}")
+        return found
+
+    async def _fetch(self, request: Request, ticket: Ticket, visit: Visit) -> Response:
+        if not self.at_wire:
+            await self._at_the_door(ticket)
+        tokens = TICKET.set(ticket), VISIT.set(visit)
+        try:
+            response: Response = await self.inner.download_request(request)
+        except Exception as error:
+            if visit.refusal is not None:
+                raise self._refusal(Refused(visit.refusal.reason, visit.refusal.detail)) from error
+            raise
+        finally:
+            TICKET.reset(tokens[0])
+            VISIT.reset(tokens[1])
+        latency = request.meta.get("download_latency")
+        ticket.answered = ticket.made + latency if self.at_wire and latency is not None else time.monotonic()
+        return response
+
+    async def _at_the_door(self, ticket: Ticket) -> None:
+        """Redeem the slot as late as a handler without a pool allows: just before it is called."""
+        while not isinstance(answer := ticket.book(), Booked):
+            if ticket.too_long(answer):
+                self.politeness.learn(answer)
+                raise NotNow(f"{answer.key} is due in {answer.micros / 1e6:.1f} s")
+            await asyncio.sleep(answer.micros / 1e6)
+        ticket.departed()
+
+    def _refusal(self, refused: Refused) -> RequestRefused:
+        self.politeness.refused(refused)
+        return RequestRefused(refused.reason, refused.detail)
+
+
+def canonical(request: Request, target: Target) -> Request:
+    """The request itself; or, where another parser would read another host or port out of its URL than ours did, one for
+    the canonical URL, so that what was checked is what is sent."""
+    try:
+        parts = urlsplit(request.url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        host, port = "", None
+    default = 443 if target.scheme == "https" else 80
+    if host == target.host and (port or default) == target.port and "\\" not in request.url:
+        return request
+    changed: Request = request.replace(url=target.url)
+    changed.meta["polite"] = request.meta["polite"]
+    return changed
+
+
+class PoliteHttpHandler(_PoliteHandler):
+    scheme = "http"
+
+
+class PoliteHttpsHandler(_PoliteHandler):
+    scheme = "https"

@@ -1,0 +1,209 @@
+"""Which keys a request is charged to, at what rate: limits by key, charges, and what a charge asks of GCRA."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import translate
+from typing import TYPE_CHECKING
+
+from .gcra import Demand
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MICRO = 1_000_000
+"""Microseconds in a second: everything that is booked is an integer number of them."""
+
+FAMILIES = ("site", "origin", "edge", "bucket", "imageservice")
+"""What the part of a key before its first colon may be."""
+
+FIELDS = ("rate", "burst", "concurrency")
+"""What an entry of POLITE_LIMITS may state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What one request costs one key.
+
+    Args:
+        key: the key that is charged, e.g. "site:example.com".
+        cost: units that the request costs (a page 2, an image 1).
+        rate: units a second that the key may be charged.
+        burst: units that may be charged at once after a pause.
+        least: seconds from this start to the next one, whatever they cost (Crawl-delay, DOWNLOAD_DELAY).
+    """
+
+    key: str
+    cost: float
+    rate: float
+    burst: float = 0.0
+    least: float = 0.0
+
+    def demand(self, width: int) -> Demand:
+        """What to book for it, where a slot is `width` microseconds wide.
+
+        Without burst the tolerance is one width: a start that came late is caught up, at the same bound on spacing as a
+        slot that may be used up to its end. A stated `least` is kept to the full: its increment is longer by the width
+        that the tolerance takes away, and it leaves no room for a burst. A cost above the burst is admitted and pays in
+        time. Fractions of a microsecond are rounded up, in favour of the server.
+        """
+        return Demand(self.key, self.increment(width), self.tolerance(width))
+
+    def increment(self, width: int) -> int:
+        """Microseconds by which this charge moves its key."""
+        increment = math.ceil(self.cost * MICRO / self.rate)
+        return max(increment, math.ceil(self.least * MICRO) + width) if self.least else increment
+
+    def tolerance(self, width: int) -> int:
+        """Microseconds by which its slot may start before the key is due; never less than one width."""
+        return width if self.least else max(width, math.floor(self.burst * MICRO / self.rate))
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What one key may be charged: units a second, units at once, and requests in flight (None: no cap)."""
+
+    rate: float
+    burst: float
+    concurrency: int | None
+
+
+def family(key: str) -> str:
+    """The part of `key` before its first colon, one of `FAMILIES`; `ValueError` for anything else.
+
+    A key that was put together from a missing part must not become one that others share, so no key has a default.
+    """
+    name, colon, rest = key.partition(":")
+    if name not in FAMILIES or not colon or not rest:
+        raise ValueError(f"{key!r} is no key: a key is one of {', '.join(FAMILIES)}, a colon and a name")
+    return name
+
+
+class Limits:
+    """The limit of every key, from the POLITE_* settings.
+
+    Args:
+        site, origin, edge: units a second of a key of that family. An image service has an edge's.
+        bucket: (units a second, units of burst) of a bucket.
+        overrides: POLITE_LIMITS. Keys or patterns (`*`, `?`, `[...]`), each with some of rate, burst and concurrency.
+        concurrency: requests in flight at one origin; None: no cap.
+
+    Each of the three is looked up by itself: what the exact key states, else the longest pattern that states it, else
+    the family's. Errors are `ValueError`s that name the setting, the value and the accepted form.
+    """
+
+    def __init__(
+        self,
+        site: float = 1.0,
+        origin: float = 2.0,
+        edge: float = 20.0,
+        bucket: tuple[float, float] = (50.0, 100.0),
+        overrides: Mapping[str, Mapping[str, float | None]] | None = None,
+        concurrency: int | None = None,
+    ) -> None:
+        edges = Limit(_rate("POLITE_EDGE_RATE", edge), 0.0, None)
+        self._families = {
+            "site": Limit(_rate("POLITE_SITE_RATE", site), 0.0, None),
+            "origin": Limit(
+                _rate("POLITE_ORIGIN_RATE", origin), 0.0, _concurrency("POLITE_ORIGIN_CONCURRENCY", concurrency)
+            ),
+            "edge": edges,
+            "bucket": Limit(_rate("POLITE_BUCKET_RATE", bucket[0]), _burst("POLITE_BUCKET_BURST", bucket[1]), None),
+            "imageservice": edges,
+        }
+        self._exact: dict[str, Mapping[str, float | None]] = {}
+        patterns: list[tuple[str, Mapping[str, float | None]]] = []
+        for key, stated in (overrides or {}).items():
+            _check_override(key, stated)
+            if any(mark in key for mark in "*?["):
+                patterns.append((key, stated))
+            else:
+                family(key)
+                self._exact[key] = stated
+        patterns.sort(key=lambda item: (-len(item[0]), item[0]))
+        self._patterns = [(re.compile(translate(pattern)), stated) for pattern, stated in patterns]
+
+    def of(self, key: str) -> Limit:
+        """The limit of `key`; `ValueError` for something that is no key."""
+        default = self._families[family(key)]
+        stated = [self._exact[key]] if key in self._exact else []
+        stated += [entry for pattern, entry in self._patterns if pattern.match(key)]
+        if not stated:
+            return default
+        found: dict[str, float | None] = {
+            "rate": default.rate,
+            "burst": default.burst,
+            "concurrency": default.concurrency,
+        }
+        for entry in reversed(stated):
+            found.update(entry)
+        rate, burst, cap = found["rate"], found["burst"], found["concurrency"]
+        return Limit(float(rate or 0), float(burst or 0), None if cap is None else int(cap))
+
+
+def plan(keys: Sequence[str], cost: float, limits: Limits, least: float = 0.0) -> tuple[Charge, ...]:
+    """The charges of one request that costs `cost` units: one a key, in the order given, each key once.
+
+    `least` (seconds between two starts, 0: none) is a wish about the site and goes to the site's charge alone.
+    """
+    charges = []
+    for key in dict.fromkeys(keys):
+        limit = limits.of(key)
+        charges.append(Charge(key, cost, limit.rate, limit.burst, least if key.startswith("site:") else 0.0))
+    return tuple(charges)
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def _rate(name: str, value: object) -> float:
+    number = _number(value)
+    if number is None or number <= 0:
+        raise ValueError(f"{name}: {value!r} is no rate. Give units per second, a number above 0, e.g. 2.0 or 0.5")
+    return number
+
+
+def _burst(name: str, value: object) -> float:
+    number = _number(value)
+    if number is None or number < 0:
+        raise ValueError(f"{name}: {value!r} is no burst. Give units, a number of 0 or more; 0 allows no burst")
+    return number
+
+
+def _concurrency(name: str, value: object) -> int | None:
+    number = _number(value)
+    if value is None:
+        return None
+    if number is None or number < 1 or number != int(number):
+        raise ValueError(
+            f"{name}: {value!r} is no number of requests in flight. "
+            "Give a whole number of 1 or more, or None for no cap"
+        )
+    return int(number)
+
+
+def _check_override(key: str, stated: object) -> None:
+    if not isinstance(key, str) or key.partition(":")[0] not in (*FAMILIES, "*"):
+        raise ValueError(
+            f"POLITE_LIMITS: {key!r} is neither a key nor a pattern of keys. "
+            f"Begin it with one of {', '.join(name + ':' for name in FAMILIES)} e.g. 'site:example.com' or 'bucket:*'"
+        )
+    name = f"POLITE_LIMITS[{key!r}]"
+    if not isinstance(stated, Mapping) or not stated or set(stated) - set(FIELDS):
+        raise ValueError(
+            f"{name}: {stated!r} is no limit. Give some of {', '.join(FIELDS)}, e.g. "
+            "{'rate': 5, 'burst': 0, 'concurrency': 4}"
+        )
+    for field, value in stated.items():
+        if field == "rate":
+            _rate(f"{name}['rate']", value)
+        elif field == "burst":
+            _burst(f"{name}['burst']", value)
+        else:
+            _concurrency(f"{name}['concurrency']", value)

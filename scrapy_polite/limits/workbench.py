@@ -1,0 +1,305 @@
+"""Which site may send its next request now, or how long until one may: sites inside origins, in heaps by due time.
+
+The model is the workbench of BUbiNG (Boldi, Marino, Santini, Vigna: "BUbiNG: Massive Crawling for the Masses", 2018): a site
+waits in the heap of its origin, an origin in one heap of all, so a choice costs O(log n) in the number of sites.
+
+What is kept here are *estimates*. The store alone books slots; between a choice and its booking lie a downloader, a connection
+and a handshake. So a choice lends the cost of its request (``out``) to every key it will be charged to, a booking turns the
+loan into a fact (``base``), and a request that never reached the wire (a cache answered, a middleware dropped it) gives it
+back. Nothing drifts: estimate = max(base, now) + out.
+
+Pure: no clock, no timer. All times are seconds on one monotonic clock of the caller.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
+__all__ = ["Choice", "Workbench"]
+
+_NEVER: Final = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """``site`` may send now, and ``source`` is whose turn it is among those that hold something for it."""
+
+    site: str
+    source: Hashable
+
+
+@dataclass(slots=True)
+class _Key:
+    """One limit as this process sees it."""
+
+    base: float = 0.0
+    out: float = 0.0
+    estimate: float = 0.0
+
+    def settle(self, now: float) -> None:
+        self.estimate = max(self.base, now) + self.out if self.out > 1e-9 else self.base
+
+
+@dataclass(slots=True, eq=False)
+class _Site:
+    name: str
+    keys: tuple[str, ...]
+    cap: float = _NEVER
+    gated: bool = True
+    in_flight: int = 0
+    sources: dict[Hashable, bool] = field(default_factory=dict)
+    """Source -> whether it is served while the site is gated; in the order of their turns."""
+    at: float = _NEVER
+    """The time of the only heap entry that counts; others are stale."""
+
+    def source(self) -> Hashable | None:
+        return next((source for source, early in self.sources.items() if early or not self.gated), None)
+
+
+@dataclass(slots=True, eq=False)
+class _Origin:
+    name: str
+    cap: float = _NEVER
+    in_flight: int = 0
+    heap: list[tuple[float, int, _Site]] = field(default_factory=list)
+    at: float = _NEVER
+
+
+@dataclass(slots=True)
+class _Loan:
+    site: _Site
+    origin: _Origin
+    lent: dict[str, float]
+
+
+class Workbench:
+    """See the module. ``lead``: seconds before its due time at which a request is let go, so that it finds its connection
+    made and its place in the line taken when the slot comes."""
+
+    def __init__(self, lead: float) -> None:
+        self._lead = lead
+        self._keys: dict[str, _Key] = {}
+        self._sites: dict[str, _Site] = {}
+        self._origins: dict[str, _Origin] = {}
+        self._heap: list[tuple[float, int, _Origin]] = []
+        self._loans: dict[Hashable, _Loan] = {}
+        self._order = itertools.count()
+
+    # -- who waits
+
+    def add(self, site: str) -> bool:
+        """Know the site. True when it is new here: it is gated until :meth:`open`."""
+        new = site not in self._sites
+        if new:
+            self._sites[site] = _Site(site, (site,))
+        return new
+
+    def stand(self, site: str, source: Hashable, *, early: bool = False) -> bool:
+        """``source`` holds something for ``site``; ``early``: it is served although the site is gated. As :meth:`add`."""
+        new = self.add(site)
+        found = self._sites[site]
+        found.sources.setdefault(source, early)
+        self._queue(found)
+        return new
+
+    def leave(self, site: str, source: Hashable) -> None:
+        """``source`` holds nothing for ``site`` any more."""
+        found = self._sites.get(site)
+        if found is not None:
+            found.sources.pop(source, None)
+
+    def place(self, site: str, keys: Sequence[str], caps: Mapping[str, float]) -> None:
+        """``keys`` limit the site, narrowest first; the last one is what sites share. ``caps``: requests in flight per key."""
+        found = self._sites.get(site)
+        if found is None:
+            return
+        found.keys = tuple(keys)
+        found.cap = min((caps[key] for key in keys[:-1] if key in caps), default=_NEVER)
+        self._origin(keys[-1]).cap = caps.get(keys[-1], _NEVER)
+        self._again(found)
+
+    def open(self, site: str) -> None:
+        """Everything that waits for the site may go when it is due."""
+        found = self._sites.get(site)
+        if found is not None:
+            found.gated = False
+            self._queue(found)
+
+    def gate(self, site: str) -> None:
+        """Only early sources are served until :meth:`open`."""
+        self._sites[site].gated = True
+
+    # -- the choice
+
+    def choose(self, now: float) -> Choice | float | None:
+        """Who may go now; or in how many seconds somebody may; or None when nobody waits for time alone."""
+        while self._heap:
+            at, _, origin = self._heap[0]
+            if at != origin.at:
+                heapq.heappop(self._heap)
+                continue
+            ready = self._ready(origin)
+            if ready > at:
+                heapq.heappop(self._heap)
+                self._enter(origin, ready)
+                continue
+            if at > now:
+                return at - now
+            site = origin.heap[0][2]
+            source = site.source()
+            assert source is not None
+            return Choice(site.name, source)
+        return None
+
+    def take(self, site: str, source: Hashable, loan: Hashable, lent: Mapping[str, float], now: float) -> None:
+        """The chosen request goes: ``lent`` are seconds per key, under the name ``loan`` until it is booked or has left."""
+        found = self._sites[site]
+        origin = self._origin(found.keys[-1])
+        self._loans[loan] = _Loan(found, origin, dict(lent))
+        for name, seconds in lent.items():
+            key = self._keys.setdefault(name, _Key())
+            key.out += seconds
+            key.settle(now)
+        found.in_flight += 1
+        origin.in_flight += 1
+        if source in found.sources:
+            found.sources[source] = found.sources.pop(source)
+        self._again(found)
+
+    def booked(self, loan: Hashable, charged: Mapping[str, float], now: float) -> None:
+        """The store booked the request, ``charged`` seconds per key, for ``now``."""
+        found = self._loans.get(loan)
+        if found is not None:
+            self._repay(found, now)
+        for name, seconds in charged.items():
+            key = self._keys.setdefault(name, _Key())
+            key.base = max(key.base, now) + seconds
+            key.settle(now)
+        if found is not None:
+            self._changed(found)
+
+    def left(self, loan: Hashable, now: float) -> None:
+        """The request has left the downloader; what it had borrowed and not spent is given back."""
+        found = self._loans.pop(loan, None)
+        if found is None:
+            return
+        self._repay(found, now)
+        found.site.in_flight -= 1
+        found.origin.in_flight -= 1
+        self._changed(found)
+
+    def learn(self, key: str, due: float, now: float) -> None:
+        """Another process, or a hold, has moved the key: nothing of it is due before ``due``."""
+        known = self._keys.setdefault(key, _Key())
+        known.base = max(known.base, due)
+        known.settle(now)
+
+    def forgive(self, key: str, now: float) -> None:
+        """The key is due now after all: a hold was lifted by hand."""
+        known = self._keys.get(key)
+        if known is not None:
+            known.base = min(known.base, now)
+            known.settle(now)
+            for site in self._sites.values():
+                if key in site.keys:
+                    self._again(site)
+
+    def prune(self, now: float) -> None:
+        """Forget sites that nothing waits for, and keys that are due: nothing grows with the length of the crawl."""
+        for site in [site for site in self._sites.values() if not (site.sources or site.in_flight or site.gated)]:
+            del self._sites[site.name]
+        used = {key for site in self._sites.values() for key in site.keys}
+        for name in [name for name, key in self._keys.items() if name not in used and key.out <= 0 and key.base <= now]:
+            del self._keys[name]
+        for name in [name for name, origin in self._origins.items() if name not in used and not origin.in_flight]:
+            del self._origins[name]
+
+    # -- what a person wants to know
+
+    @property
+    def loans(self) -> tuple[Hashable, ...]:
+        return tuple(self._loans)
+
+    @property
+    def sites(self) -> int:
+        """Sites that something waits for."""
+        return sum(1 for site in self._sites.values() if site.sources)
+
+    # -- inside
+
+    def _origin(self, name: str) -> _Origin:
+        return self._origins.setdefault(name, _Origin(name))
+
+    def _due(self, name: str) -> float:
+        key = self._keys.get(name)
+        return key.estimate - self._lead if key is not None else 0.0
+
+    def _site_ready(self, site: _Site) -> float:
+        if site.in_flight >= site.cap or site.source() is None:
+            return _NEVER
+        return max((self._due(key) for key in site.keys[:-1]), default=0.0)
+
+    def _ready(self, origin: _Origin) -> float:
+        """When the origin's first site may go, the origin's own limit and its requests in flight considered.
+
+        A side effect tidies the top of its heap, so that after an answer below infinity ``heap[0]`` is that site.
+        """
+        if origin.in_flight >= origin.cap:
+            return _NEVER
+        while origin.heap:
+            at, _, site = origin.heap[0]
+            if at == site.at and site.keys[-1] == origin.name:
+                ready = self._site_ready(site)
+                if ready <= at:
+                    return max(at, self._due(origin.name))
+                heapq.heappop(origin.heap)
+                self._enter_site(site, origin, ready)
+            else:
+                heapq.heappop(origin.heap)
+        return _NEVER
+
+    def _enter_site(self, site: _Site, origin: _Origin, ready: float) -> None:
+        site.at = ready
+        if ready < _NEVER:
+            heapq.heappush(origin.heap, (ready, next(self._order), site))
+
+    def _enter(self, origin: _Origin, ready: float) -> None:
+        origin.at = ready
+        if ready < _NEVER:
+            heapq.heappush(self._heap, (ready, next(self._order), origin))
+
+    def _queue(self, site: _Site) -> None:
+        """Something about the site has changed: enter it anew, and its origin where that makes it ready sooner."""
+        origin = self._origin(site.keys[-1])
+        ready = self._site_ready(site)
+        if ready < site.at:
+            self._enter_site(site, origin, ready)
+        self._wake(origin)
+
+    def _again(self, site: _Site) -> None:
+        site.at = _NEVER
+        self._queue(site)
+
+    def _changed(self, loan: _Loan) -> None:
+        self._again(loan.site)
+        if loan.origin.name != loan.site.keys[-1]:
+            self._wake(loan.origin)
+
+    def _wake(self, origin: _Origin) -> None:
+        ready = self._ready(origin)
+        if ready < origin.at:
+            self._enter(origin, ready)
+
+    def _repay(self, loan: _Loan, now: float) -> None:
+        for name, seconds in loan.lent.items():
+            key = self._keys[name]
+            key.out = max(0.0, key.out - seconds)
+            key.settle(now)
+        loan.lent = {}

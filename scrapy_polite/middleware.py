@@ -1,0 +1,78 @@
+"""What is between the engine and the handler: schemes the guard does not know are stopped, answers are listened to, and a
+request that was not served goes back to where waiting costs nothing."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from scrapy_polite.errors import NotNow, RequestRefused, Unprotected
+from scrapy_polite.guard.policy import Refused
+from scrapy_polite.politeness import Politeness
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+__all__ = ["ListenerMiddleware"]
+
+logger = logging.getLogger(__name__)
+
+GUARDED: Final = ("http:", "https:")
+HARMLESS: Final = ("data:",)
+"""Nothing is fetched for these."""
+
+BYPASSES: Final = "polite_bypasses_scheduler"
+"""Request meta of what our code fetches past the scheduler: the engine would send a request that a middleware returns for it
+at once, so it is told by an exception instead, and waits its turn again."""
+
+AGAIN: Final = "polite_again"
+"""Request meta: how often the request was put back without having been served."""
+
+
+class ListenerMiddleware:
+    """Stands at 990, next to the downloader: before HttpCache (900) could store a refusal, RedirectMiddleware (600) follow it
+    or RetryMiddleware (550) count it."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._politeness = Politeness.require(crawler)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> ListenerMiddleware:
+        return cls(crawler)
+
+    def process_request(self, request: Request) -> None:
+        url = request.url.lower()
+        if not url.startswith(GUARDED + HARMLESS):
+            refused = Refused("scheme", f"{request.url.partition(':')[0]}: is not http or https")
+            self._politeness.refused(refused)
+            raise RequestRefused(refused.reason, refused.detail)
+
+    def process_response(self, request: Request, response: Response) -> Response | Request:
+        ticket = self._politeness.tickets.get(request)
+        if ticket is None:
+            return response  # Nothing was sent for it.
+        seconds = self._politeness.hear(ticket, response.status, headers_of(response))
+        if seconds is None:
+            return response
+        return self._again(request, f"held for {seconds:.1f} s after status {response.status}")
+
+    def process_exception(self, request: Request, exception: Exception) -> Request | None:
+        if isinstance(exception, NotNow):
+            return self._again(request, exception.why)
+        if isinstance(exception, Unprotected):
+            logger.critical("%s", exception)
+        return None
+
+    def _again(self, request: Request, why: str) -> Request:
+        if request.meta.get(BYPASSES):
+            raise NotNow(why)
+        again: Request = request.replace(dont_filter=True)
+        again.meta[AGAIN] = request.meta.get(AGAIN, 0) + 1
+        return again
+
+
+def headers_of(response: Response) -> dict[bytes, bytes]:
+    """Lower-case names; of several fields with one name, their values joined as RFC 9110 section 5.2 has it."""
+    return {name.lower(): b", ".join(values) for name, values in response.headers.items() if isinstance(values, list)}

@@ -1,0 +1,92 @@
+"""Whether a response came from an edge's cache or touched the origin, in the dialects that edges say it in.
+
+Cautious by design: a hit is believed only where a word says that the origin was left alone; what was revalidated,
+expired or refreshed touched it; and where two dialects disagree, it was touched.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["Verdict", "hit_or_miss"]
+
+Verdict = Literal["hit", "miss"]
+
+# Words that say the origin was not asked for this response. `STALE` and `UPDATING` are served from the cache.
+_CLOUDFLARE: Final = frozenset(
+    {"HIT", "STALE", "UPDATING"}
+)  # https://developers.cloudflare.com/cache/concepts/cache-responses/
+_NGINX: Final = frozenset({"HIT", "STALE", "UPDATING"})  # $upstream_cache_status, ngx_http_upstream_module
+_VERCEL: Final = frozenset({"HIT", "STALE", "PRERENDER"})  # https://vercel.com/docs/headers/response-headers
+_BUNNY: Final = frozenset({"HIT"})
+# X-Cache is spoken by Fastly, CloudFront, Akamai, Azure, Squid and Varnish, each with words of its own.
+_X_CACHE: Final = frozenset(
+    {
+        "HIT",
+        "HITSTALE",
+        "CONFIG_HIT",
+        "TCP_HIT",
+        "TCP_MEM_HIT",
+        "TCP_IMS_HIT",
+        "TCP_NEGATIVE_HIT",
+        "TCP_REMOTE_HIT",
+    }
+) - {"CONFIG_HIT"}
+
+#: Header -> the words that mean a hit there. Only the first word of each member counts: "Hit from cloudfront".
+_DIALECTS: Final = {
+    "cf-cache-status": _CLOUDFLARE,
+    "x-cache": _X_CACHE,
+    "x-cache-status": _NGINX,
+    "x-vercel-cache": _VERCEL,
+    "cdn-cache": _BUNNY,
+}
+
+# Words that only say that no cache was looked at or named.
+_SILENT: Final = frozenset({"", "N/A", "NONE", "UNKNOWN", "-"})
+
+# One member of an RFC 9211 list: everything up to a comma outside a quoted string (RFC 8941 section 3.3.3).
+_MEMBER = re.compile(r'(?:[^",]|"(?:[^"\\]|\\.)*")+')
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+def hit_or_miss(headers: Mapping[str, list[str]]) -> Verdict | None:
+    """``hit`` if the origin was left alone, ``miss`` if it was touched, None if nothing is said (to be taken as a miss).
+
+    `headers` maps names, in any case, to the values in order. In a list of several layers (``X-Cache: MISS, HIT``) one
+    hit is enough, whichever end the origin is at: the request did not get past it.
+    """
+    verdicts = set()
+    for name, values in headers.items():
+        lowered = name.lower()
+        if lowered == "cache-status":
+            verdicts.add(_rfc9211(values))
+        elif lowered in _DIALECTS:
+            verdicts.add(_words(values, _DIALECTS[lowered]))
+    if "miss" in verdicts:
+        return "miss"
+    return "hit" if "hit" in verdicts else None
+
+
+def _words(values: Iterable[str], hits: frozenset[str]) -> Verdict | None:
+    words = [member.split(maxsplit=1)[0].upper() for value in values for member in value.split(",") if member.strip()]
+    if any(word in hits for word in words):
+        return "hit"
+    return "miss" if any(word not in _SILENT for word in words) else None
+
+
+def _rfc9211(values: Iterable[str]) -> Verdict | None:
+    """Cache-Status, RFC 9211 section 2: each cache adds a member, with `hit` or with `fwd` and a reason."""
+    said: set[str] = set()
+    for value in values:
+        for member in _MEMBER.findall(value):
+            # Names and details are quoted strings or tokens of the cache's choice: only the parameters count.
+            parameters = _QUOTED.sub('""', member).split(";")[1:]
+            said.update(parameter.strip().lower() for parameter in parameters)
+    if said & {"hit", "hit=?1"}:
+        return "hit"
+    return "miss" if any(parameter.startswith("fwd=") for parameter in said) else None

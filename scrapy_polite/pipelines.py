@@ -1,0 +1,279 @@
+"""Takes API keys and personal data out of items before they are stored.
+
+Put where everything that writes items comes after it; the add-on puts it at 700. What cannot be checked is not passed
+on: a field that failed, was too much work, or holds something that is neither text, number, date nor a container of
+those, is dropped and counted. Nothing is logged but names of fields and types.
+"""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import logging
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from enum import Enum
+from numbers import Number
+from pathlib import PurePath
+from typing import TYPE_CHECKING, cast
+from uuid import UUID
+
+from itemadapter import ItemAdapter
+from scrapy import Item
+from scrapy.exceptions import DropItem, NotConfigured
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.threads import deferToThread
+
+from scrapy_polite.forms import structured
+from scrapy_polite.redaction import Redactor, policy_from
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Iterable, Iterator
+
+    from scrapy.crawler import Crawler
+    from scrapy.statscollectors import StatsCollector
+    from typing_extensions import Self
+
+    from scrapy_polite.redaction import Policy
+
+__all__ = ["ItemRedactor", "RedactionPipeline"]
+
+logger = logging.getLogger(__name__)
+
+# Characters of text from which on an item goes to the thread pool: below, redaction takes less time (about 10 ms at
+# most) than requests on the wire can wait.
+_INLINE = 256 * 1024
+
+# Containers inside containers, at most. Deeper is a loop, or an attack.
+_DEEPEST = 50
+
+# What has no text in it. Enum members are written in the program, not found in pages.
+_PLAIN = (Number, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, Enum, UUID, type(None))
+
+
+class _Unchecked(Exception):  # noqa: N818  (a reason to drop the field that is being walked)
+    pass
+
+
+class ItemRedactor:
+    """Redacts one item after another with one redactor; keeps count of what it did in `found` and `dropped`."""
+
+    __slots__ = ("_redactor", "dropped", "found")
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self.found: Counter[str] = Counter()  # by kind
+        self.dropped: list[tuple[str, str]] = []  # (top field, why): one for every field left out, at any depth
+
+    def item(self, item: object) -> object:
+        """The item, redacted: itself where it can be changed, a copy where it is frozen.
+
+        Any item that itemadapter knows. Raises TypeError for what is none.
+        """
+        adapter = ItemAdapter(item)
+        changes = self._changes(list(adapter.items()), "", 0)
+        if not changes:
+            return item
+        try:
+            for name, value in changes.items():
+                if value is _GONE:
+                    del adapter[name]
+                else:
+                    adapter[name] = value
+        except Exception:
+            # Frozen, or it has a validator that a placeholder does not pass.
+            return _copied(item, changes)
+        return item
+
+    def _changes(self, fields: Iterable[tuple[str, object]], path: str, depth: int) -> dict[str, object]:
+        """The fields that are to be set (or `_GONE`), by name."""
+        changes: dict[str, object] = {}
+        for name, value in fields:
+            field = f"{path}.{name}" if path else str(name)
+            new = self._field(value, field, depth)
+            if new is not value:
+                changes[name] = new
+        return changes
+
+    def _field(self, value: object, field: str, depth: int) -> object:
+        """The value of one field, redacted; `_GONE` if it must not be passed on."""
+        try:
+            return self._value(value, field, depth)
+        except _Unchecked as reason:
+            why = str(reason)
+        except Exception as error:
+            why = f"{type(error).__name__} while it was checked"  # not its message: that may quote the value
+        self.dropped.append((field.partition(".")[0], why))
+        return _GONE
+
+    def _value(self, value: object, field: str, depth: int) -> object:
+        """The same object if nothing in it changed. Raises `_Unchecked` if it cannot be checked."""
+        if isinstance(value, _PLAIN):
+            return value
+        if isinstance(value, str):
+            return self._text(value, field)
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            # Keys and addresses are ASCII, so whatever the encoding is, they are seen; all other bytes survive as they
+            # are.
+            text = bytes(value).decode("utf-8", "surrogateescape")
+            new = self._text(text, field)
+            return value if new == text else type(value)(new.encode("utf-8", "surrogateescape"))
+        if isinstance(value, PurePath):
+            new = self._text(str(value), field)
+            return value if new == str(value) else type(value)(new)
+        if depth >= _DEEPEST:
+            raise _Unchecked(f"it is nested more than {_DEEPEST} deep")
+        if isinstance(value, Mapping) and not isinstance(value, Item):
+            return self._mapping(value, field, depth + 1)
+        if isinstance(value, (list, tuple, set, frozenset, deque)):
+            return self._series(value, field, depth + 1)
+        if ItemAdapter.is_item(value):
+            changes = self._changes(list(ItemAdapter(value).items()), field, depth + 1)
+            return _copied(value, changes) if changes else value
+        raise _Unchecked(f"it holds a {type(value).__module__}.{type(value).__qualname__}, which cannot be searched")
+
+    def _text(self, text: str, field: str) -> str:
+        result = self._redactor.text(text, field)
+        if result.dropped == "policy":
+            self.found.update(finding.kind for finding in result.findings)
+            raise _Unchecked("the policy drops fields with what was found in it")
+        if result.dropped:
+            raise _Unchecked("checking it would take too long")
+        self.found.update(finding.kind for finding in result.findings)
+        return result.text if result.findings else text
+
+    def _mapping(self, value: Mapping[object, object], field: str, depth: int) -> object:
+        """Keys are redacted too. Two keys that become the same are numbered, so that nothing is lost."""
+        entries: dict[object, object] = {}
+        changed = False
+        for key, old in value.items():
+            new_key = self._value(key, field, depth)
+            new = self._field(old, f"{field}.{new_key}", depth)
+            changed = changed or new_key is not key or new is not old
+            if new is not _GONE:
+                entries[_free(new_key, entries) if new_key is not key else key] = new
+        if not changed:
+            return value
+        # A plain dict for a mapping that cannot be emptied and filled (MappingProxyType, a frozen one).
+        if isinstance(value, dict) and type(value) is not dict:
+            filled = copy.copy(value)
+            filled.clear()
+            filled.update(entries)
+            return filled
+        return entries
+
+    def _series(
+        self, value: list[object] | tuple[object, ...] | set[object] | frozenset[object] | deque[object], field: str, depth: int
+    ) -> object:
+        new = [self._value(element, field, depth) for element in value]
+        if all(a is b for a, b in zip(new, value, strict=True)):
+            return value
+        if isinstance(value, tuple) and hasattr(value, "_make"):  # a namedtuple
+            return cast("Callable[[Iterable[object]], object]", value._make)(new)
+        if isinstance(value, deque):
+            return type(value)(new, value.maxlen)
+        return type(value)(new)
+
+
+class _Gone:
+    """Stands for a field that is left out."""
+
+
+_GONE = _Gone()
+
+
+def _free(key: object, taken: Mapping[object, object]) -> object:
+    number, free = 2, key
+    while free in taken:
+        number, free = number + 1, f"{key}.{number}"
+    return free
+
+
+def _copied(item: object, changes: Mapping[str, object]) -> object:
+    """A copy with other values: frozen classes and validators are passed by, as the values are right by
+    construction."""
+    new = item.copy() if isinstance(item, Item) else copy.copy(item)
+    if isinstance(new, Mapping):
+        adapter = ItemAdapter(new)
+        for name, value in changes.items():
+            if value is _GONE:
+                del adapter[name]
+            else:
+                adapter[name] = value
+        return new
+    for name, value in changes.items():
+        if value is _GONE:
+            object.__delattr__(new, name)
+        else:
+            object.__setattr__(new, name, value)
+    return new
+
+
+def _weight(value: object, depth: int = 0) -> int:
+    """Characters of text in a value, roughly and quickly."""
+    if isinstance(value, (str, bytes, bytearray)):
+        return len(value)
+    if depth >= _DEEPEST or isinstance(value, _PLAIN):
+        return 0
+    if isinstance(value, Mapping):
+        return sum(_weight(part, depth + 1) for part in value.values())
+    if isinstance(value, (list, tuple, set, frozenset, deque)):
+        return sum(_weight(part, depth + 1) for part in value)
+    return _weight(dict(_fields(value)), depth + 1)
+
+
+def _fields(value: object) -> Iterator[tuple[str, object]]:
+    if ItemAdapter.is_item(value):
+        yield from ItemAdapter(value).items()
+
+
+class RedactionPipeline:
+    """Every item passes without what POLITE_REDACT takes out.
+
+    Stats: `polite/redacted/<kind>`, the values taken out; `polite/redacted/dropped_fields`, the fields left out.
+    Raises NotConfigured if POLITE_REDACT is None, ValueError if it is wrong or needs an extra that is not installed.
+    """
+
+    def __init__(self, redactor: Redactor, stats: StatsCollector) -> None:
+        self._redactor = redactor
+        self._stats = stats
+        self._said: set[tuple[str, str]] = set()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(_redactor_for(crawler), crawler.stats)
+
+    def process_item(self, item: object) -> object | Awaitable[object]:
+        """The item at once; for one with much text an awaitable, while a thread does the work."""
+        if not ItemAdapter.is_item(item):
+            raise DropItem(f"a {type(item).__qualname__} is no item that can be redacted")
+        work = ItemRedactor(self._redactor)
+        if _weight(item) > _INLINE:
+            return self._in_thread(work, item)
+        redacted = work.item(item)
+        self._count(work)
+        return redacted
+
+    async def _in_thread(self, work: ItemRedactor, item: object) -> object:
+        redacted = await maybe_deferred_to_future(deferToThread(work.item, item))
+        self._count(work)
+        return redacted
+
+    def _count(self, work: ItemRedactor) -> None:
+        for kind, count in work.found.items():
+            self._stats.inc_value(f"polite/redacted/{kind}", count)
+        if work.dropped:
+            self._stats.inc_value("polite/redacted/dropped_fields", len(work.dropped))
+        for field, why in work.dropped:
+            if (field, why) not in self._said and len(self._said) < 100:
+                self._said.add((field, why))
+                logger.warning("A field was left out of an item, and will be without a word from now on: %s (%s)", field, why)
+
+
+def _redactor_for(crawler: Crawler) -> Redactor:
+    """The one place that reads the setting."""
+    # A dict comes from the command line as JSON.
+    policy: Policy | None = structured(policy_from)(crawler.settings.get("POLITE_REDACT", "secrets"))
+    if policy is None:
+        raise NotConfigured("POLITE_REDACT is None: items are passed on as they are")
+    return Redactor.from_policy(policy)

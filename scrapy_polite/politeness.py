@@ -1,0 +1,360 @@
+"""The one object per crawler that wires core and world together: named, admitted, placed, planned, timed, heard.
+
+The Scrapy face (handlers, queue, middleware, pipelines, commands) asks it and obeys. It knows the store, the resolver and the
+ledger; of Scrapy it knows the crawler's stats and its settings, nothing of how a request is fetched.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import time
+import weakref
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from scrapy_polite.backoff.ladders import Run, success
+from scrapy_polite.backoff.refusals import recognise
+from scrapy_polite.dns.resolver import Answer, NoAnswer, Resolver
+from scrapy_polite.guard.policy import Refused
+from scrapy_polite.limits.gcra import Booked, Wait
+from scrapy_polite.limits.plan import Charge, plan
+from scrapy_polite.naming.buckets import bucket_key
+from scrapy_polite.naming.hosts import Invalid, IPAddress, Target, parse
+from scrapy_polite.naming.imageservices import image_service_key
+from scrapy_polite.origins.cachestatus import hit_or_miss
+from scrapy_polite.origins.placing import place
+from scrapy_polite.paths import ledger_path, store_url
+from scrapy_polite.settings import Config
+from scrapy_polite.stores.base import Cause, Store, StoreError, open_store
+from scrapy_polite.telemetry.events import HeldEvent, Missed, Sent
+from scrapy_polite.telemetry.ledger import Ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.statscollectors import StatsCollector
+
+    from scrapy_polite.agenda import Agenda
+    from scrapy_polite.backoff.ladders import State
+    from scrapy_polite.ticket import Ticket
+    from scrapy_polite.wire import Lines
+
+__all__ = ["Placed", "Politeness"]
+
+logger = logging.getLogger(__name__)
+
+STORE_RETRY: Final = 1_000_000
+"""Microseconds after which a store that could not answer is asked again."""
+
+REMEMBERED: Final = 50_000
+"""Hosts whose placing, Crawl-delay and refusals are kept in memory; the oldest goes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A host that may be reached: the address to dial, and the keys that limit it, narrowest first, the shared one last."""
+
+    host: str
+    pinned: IPAddress
+    addresses: tuple[IPAddress, ...]
+    keys: tuple[str, ...]
+    origin: str | None
+    evidence: tuple[str, ...]
+    confidence: float
+    expires: float
+
+
+@dataclass(slots=True)
+class _Heard:
+    """What the answers of one site add up to."""
+
+    state: State | None = None
+    run: Run = field(default_factory=Run)
+
+
+class _Remembering(OrderedDict[str, Any]):
+    """A dict that forgets its oldest entries, so that nothing grows with the length of the crawl."""
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        super().__setitem__(key, value)
+        if len(self) > REMEMBERED:
+            self.popitem(last=False)
+
+
+class Politeness:
+    """See the module. Made by :meth:`require`; found by :meth:`of`."""
+
+    _of: ClassVar[weakref.WeakKeyDictionary[Crawler, Politeness]] = weakref.WeakKeyDictionary()
+
+    def __init__(
+        self, config: Config, store: Store, resolver: Resolver, ledger: Ledger | None, stats: StatsCollector | None
+    ) -> None:
+        self.config = config
+        self.store = store
+        self.resolver = resolver
+        self.ledger = ledger
+        self._stats = stats
+        self._placed: dict[str, Placed] = _Remembering()
+        self._least: dict[str, float] = _Remembering()
+        self._heard: dict[str, _Heard] = _Remembering()
+        self._store_troubled = False
+        self.tickets: weakref.WeakKeyDictionary[Request, Ticket] = weakref.WeakKeyDictionary()
+        self.agenda: Agenda | None = None
+        self.lines: Lines | None = None
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> Politeness | None:
+        """The crawler's politeness, or None where the add-on is not on."""
+        return cls._of.get(crawler)
+
+    @classmethod
+    def require(cls, crawler: Crawler) -> Politeness:
+        """The crawler's politeness, made at the first call. Raises ``ValueError`` for a wrong setting or a store that
+        cannot be opened."""
+        found = cls._of.get(crawler)
+        if found is None:
+            config = Config.from_settings(crawler.settings)
+            url = store_url(config.store)
+            store = open_store(url)
+            path = ledger_path(config.ledger, url)
+            run = os.environ.get("SCRAPY_JOB") or f"{os.getpid()}.{time.time():.0f}"
+            ledger = Ledger(path, run) if path is not None else None
+            resolver = Resolver(config.dns_servers, config.dns_timeout)
+            found = cls._of[crawler] = cls(config, store, resolver, ledger, crawler.stats)
+            logger.info("Store: %s; ledger: %s", url, path or "none")
+        return found
+
+    def closing(self) -> None:
+        """The spider closes: whoever waits for a turn or for a slot goes back to the scheduler, or is told so."""
+        if self.agenda is not None:
+            self.agenda.closing()
+        if self.lines is not None:
+            self.lines.closing()
+
+    async def turn(self, request: Request) -> None:
+        """Wait until a request that bypasses the scheduler may enter the downloader. :class:`NotNow` at shutdown."""
+        if self.agenda is not None:
+            await self.agenda.turn(request)
+
+    async def close(self) -> None:
+        """Give back files and sockets. Safe to call twice."""
+        if self.agenda is not None:
+            await self.agenda.stop()
+        await self.resolver.close()
+        if self.ledger is not None:
+            self.ledger.close()
+        self.store.close()
+
+    def count(self, stat: str, by: int = 1) -> None:
+        if self._stats is not None:
+            self._stats.inc_value(f"polite/{stat}", by)
+
+    # -- named
+
+    def site_of(self, url: str) -> str:
+        """What the request waits under: its narrowest key that its URL alone tells. An invalid URL waits for nothing."""
+        target = parse(url)
+        return "" if isinstance(target, Invalid) else own_key(target) or target.site
+
+    def keys_of(self, site: str) -> tuple[str, ...] | None:
+        """The keys of a site that was placed, as long as that stands."""
+        found = self._placed.get(site)
+        return found.keys if found is not None else None
+
+    # -- admitted and placed
+
+    async def admit(self, url: str) -> tuple[Target, Placed] | Refused | NoAnswer:
+        """Whether the URL may be reached, where to, and what limits it. Resolves the host unless the answer is alive."""
+        target = parse(url)
+        refused = self.config.policy.judge_target(target)
+        if isinstance(target, Invalid):
+            return refused or Refused(target.reason, target.detail)
+        if refused is not None and not self.lets_through(refused):
+            return refused
+        site = own_key(target) or target.site
+        found = self._placed.get(site)
+        if found is not None and found.host == target.host and found.expires > time.monotonic():
+            return target, found
+        answer = await self.resolver.resolve(target.host)
+        if isinstance(answer, NoAnswer):
+            return answer
+        refused = self.config.policy.judge_answer(answer.addresses, answer.chain)
+        if refused is not None and not self.lets_through(refused):
+            return refused
+        placed = self._placed[site] = self._place(target, answer)
+        if self.agenda is not None and found is not None and found.keys != placed.keys:
+            self.agenda.placed(site, placed)
+        return target, placed
+
+    def lets_through(self, refused: Refused) -> bool:
+        """``POLITE_GUARD = "report"``: count and say what would have been refused, and let it through."""
+        if self.config.report_only:
+            self.count(f"refused/{refused.reason}")
+            logger.warning("Guard (report only) would refuse (%s): %s", refused.reason, refused.detail)
+        return self.config.report_only
+
+    def refused(self, refused: Refused) -> None:
+        """Count a refusal and say it, once per request."""
+        self.count(f"refused/{refused.reason}")
+        logger.info("Guard: refused (%s): %s", refused.reason, refused.detail)
+
+    def _place(self, target: Target, answer: Answer) -> Placed:
+        found = place(target.host, answer.chain, answer.addresses)
+        own = own_key(target)
+        origin = None
+        if own is not None:
+            keys: tuple[str, ...] = (own,)
+        else:
+            origin = self._origin(found.anchors, found.name)
+            keys = tuple(key for key in (target.site, found.edge, origin) if key)
+        return Placed(
+            target.host,
+            answer.addresses[0],
+            answer.addresses,
+            keys,
+            origin,
+            found.evidence,
+            found.confidence,
+            answer.expires,
+        )
+
+    def _origin(self, anchors: tuple[str, ...], name: str) -> str:
+        """The origin's name in the store, where all processes agree on it; the proposed one while the store is away
+        (nothing is sent then, so nothing is charged to a wrong key)."""
+        try:
+            return self.store.origin(anchors, name)
+        except StoreError as error:
+            self._trouble(error)
+            return name
+
+    # -- planned
+
+    def obey_delay(self, site: str, seconds: float, why: str) -> None:
+        """At least so long between two starts at the site, by maximum with what is already obeyed."""
+        if seconds > self.config.max_crawl_delay:
+            logger.warning(
+                "%s: %s is %g s, obeyed up to POLITE_MAX_CRAWL_DELAY = %g s",
+                site,
+                why,
+                seconds,
+                self.config.max_crawl_delay,
+            )
+            seconds = self.config.max_crawl_delay
+        self._least[site] = max(seconds, self._least.get(site, 0.0))
+
+    def charges(self, site: str, keys: tuple[str, ...], kind: str, cost: float | None = None) -> tuple[Charge, ...]:
+        least = max(self._least.get(site, 0.0), self.config.least_of(site))
+        return plan(keys, self.config.kinds.cost(kind) if cost is None else cost, self.config.limits, least)
+
+    def plan(self, request: Request, site: str, keys: tuple[str, ...]) -> tuple[str, tuple[Charge, ...]]:
+        """The kind and the charges of one request: ``meta["polite_kind"]`` and ``meta["polite_cost"]`` win."""
+        kind = request.meta.get("polite_kind") or self.config.kinds.of(request.url)
+        return kind, self.charges(site, keys, kind, request.meta.get("polite_cost"))
+
+    # -- timed
+
+    def book(self, ticket: Ticket) -> Booked | Wait:
+        """One booking in the store. A store that cannot answer means: not now, and the log says so once."""
+        want = tuple(charge.demand(self.config.width) for charge in ticket.charges)
+        try:
+            (answer,) = self.store.book([want])
+        except StoreError as error:
+            self._trouble(error)
+            return Wait(STORE_RETRY, ticket.shared)
+        if self._store_troubled:
+            self._store_troubled = False
+            logger.info("The store answers again: requests go on")
+        return answer
+
+    def departed(self, ticket: Ticket) -> None:
+        """The request is on the wire: count it and write it down."""
+        if self.agenda is not None:
+            self.agenda.booked(ticket)
+        slot = ticket.slot
+        assert slot is not None
+        late = self.store.now() - slot.slot
+        self.count("slots/booked")
+        self.count(f"requests/{ticket.kind}")
+        if late > self.config.width:
+            self.count("slots/missed")
+        if self.ledger is not None:
+            at, width = slot.slot + late, self.config.width
+            if late > width:
+                self.ledger.record(Missed(at, slot.slot, ticket.shared))
+            self.ledger.record(Sent(at, slot.slot, width, ticket.site, ticket.kind, ticket.request.url, ticket.charges))
+
+    def learn(self, wait: Wait) -> None:
+        """The wire was told to wait longer than a request may: its key is not due before."""
+        if self.agenda is not None:
+            self.agenda.learn(wait)
+
+    def holds_of(self, keys: tuple[str, ...]) -> dict[str, float]:
+        """Seconds of the live holds among the keys."""
+        try:
+            return {key: peek.hold_in for key, peek in self.store.peek(keys).items() if peek.hold_in > 0}
+        except StoreError as error:
+            self._trouble(error)
+            return {}
+
+    def _trouble(self, error: StoreError) -> None:
+        if not self._store_troubled:
+            self._store_troubled = True
+            logger.error("The store cannot answer, nothing is sent until it does: %s", error)
+
+    # -- heard
+
+    def hear(self, ticket: Ticket, status: int, headers: Mapping[bytes, bytes]) -> float | None:
+        """Listen to an answer. A refusal holds the site and is answered by the seconds of that hold; the request was not
+        served and must wait its turn again. None: the answer is for the spider."""
+        site = ticket.charges[0].key
+        heard = self._heard.get(site) or _Heard()
+        refusal = recognise(status, text_headers(headers), time.time())
+        if len(ticket.charges) > 2 and (cached := hit_or_miss(text_headers(headers))):
+            self.count(f"edge/{cached}")
+        heard.run = heard.run.heard(refusal is not None and refusal.run)
+        self._heard[site] = heard
+        now = time.monotonic()
+        if refusal is None:
+            heard.state = success(heard.state, ticket.sent)
+            return None
+        if refusal.run and not heard.run.broken:
+            return None
+        heard.state, wait = self.config.ladders.step(
+            heard.state,
+            refusal.kind,
+            started=ticket.sent if ticket.sent is not None else now,
+            now=now,
+            random=random.random,
+            stated=refusal.stated,
+        )
+        return self.hold(site, wait, Cause(refusal.kind, refusal.reason, refusal.stated is not None))
+
+    def hold(self, key: str, seconds: float, cause: Cause) -> float:
+        """Hold the key in every process; by maximum. Answers the seconds now in force."""
+        self.count(f"backoff/{cause.kind}")
+        try:
+            seconds = self.store.hold(key, seconds, cause)
+            now = self.store.now()
+        except StoreError as error:
+            self._trouble(error)
+            return seconds
+        if self.ledger is not None:
+            self.ledger.record(HeldEvent(now, key, now + round(seconds * 1e6), cause.kind, cause.reason))
+        if self.agenda is not None:
+            self.agenda.held(key, seconds)
+        logger.info("Hold: %s for %.1f s (%s: %s)", key, seconds, cause.kind, cause.reason)
+        return seconds
+
+
+def own_key(target: Target) -> str | None:
+    """The key of a bucket or of an account of an image service, which are limited for themselves."""
+    return bucket_key(target) or image_service_key(target)
+
+
+def text_headers(headers: Mapping[bytes, bytes]) -> dict[str, list[str]]:
+    return {name.decode("latin-1").lower(): [value.decode("latin-1")] for name, value in headers.items()}

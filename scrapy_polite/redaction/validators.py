@@ -1,0 +1,114 @@
+"""Whether what has the shape of a key is one: checksums, structure, variety.
+
+A validator answers `REJECT` only where the shape alone proves little and the contents show that it is something else. A
+wrong checksum is no reason to let a value through: a damaged key is still somebody's key, so it is `LIKELY`, not
+rejected.
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+from base64 import urlsafe_b64decode
+from enum import Enum
+
+__all__ = [
+    "Verdict",
+    "github_checksum",
+    "github_token",
+    "jwt",
+    "mapbox_token",
+    "personal_mailbox",
+    "role_mailbox",
+    "varied",
+]
+
+# The order in which GitHub's checksum counts: digits, capitals, small letters.
+_BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+# Names after the last dot that are files, not top-level domains: "photo@2x.png", "jquery@3.6.0.min.js".
+_FILES = frozenset({
+    "apng", "avif", "bmp", "css", "gif", "heic", "htm", "html", "ico", "jpeg", "jpg", "js", "json", "jsx", "less",
+    "map", "mjs", "mp3", "mp4", "pdf", "php", "png", "scss", "svg", "tif", "tiff", "ts", "tsx", "ttf", "txt", "vue",
+    "wasm", "webm", "webp", "woff", "xml", "yaml", "yml",
+})  # fmt: skip
+
+# Mailboxes that belong to an office, not to a person: RFC 2142 (info, sales, support, abuse ...), and those of estate
+# agents.
+_ROLES = frozenset({
+    "abuse", "accounts", "admin", "bookings", "careers", "complaints", "contact", "customerservice",
+    "customerservices", "enquiries", "enquiry", "feedback", "hello", "help", "helpdesk", "hostmaster", "hr", "info",
+    "inquiries", "jobs", "landlords", "lettings", "mail", "mailbox", "management", "marketing", "news", "newsletter",
+    "no-reply", "noreply", "office", "postmaster", "press", "privacy", "property", "rentals", "reservations", "sales",
+    "security", "service", "services", "support", "team", "tenants", "valuations", "webmaster",
+})  # fmt: skip
+
+
+class Verdict(Enum):
+    """What a validator says of a value."""
+
+    REJECT = "reject"  # it only looks like one: left alone
+    LIKELY = "likely"  # the shape fits, nothing proves it: redacted
+    CERTAIN = "certain"  # a checksum or the structure proves it: redacted
+
+
+def varied(value: str) -> Verdict:
+    """Rejects fillers: of 28 random characters at least 10 are different, but for one key in 10^9."""
+    return Verdict.LIKELY if len(set(value[-28:])) >= 10 else Verdict.REJECT
+
+
+def github_checksum(entropy: str) -> str:
+    """The six characters that end a classic GitHub token: the CRC-32 of those before them in base 62, zeros in front.
+
+    https://github.blog/engineering/platform-security/behind-githubs-new-authentication-token-formats/
+    """
+    rest, digits = binascii.crc32(entropy.encode()), ""
+    for _ in range(6):
+        rest, digit = divmod(rest, 62)
+        digits = _BASE62[digit] + digits
+    return digits
+
+
+def github_token(value: str) -> Verdict:
+    """Certain if the checksum is right (classic tokens: prefix, 30 characters, 6 of checksum)."""
+    body = value.partition("_")[2]
+    return Verdict.CERTAIN if body.isascii() and body[-6:] == github_checksum(body[:-6]) else Verdict.LIKELY
+
+
+def _json_object(part: str) -> dict[str, object] | None:
+    """The JSON object that base64url text without padding stands for; None if it is none."""
+    try:
+        decoded = json.loads(urlsafe_b64decode(part.encode("ascii") + b"=" * (-len(part) % 4)))
+    except (ValueError, RecursionError):
+        return None
+    return decoded if isinstance(decoded, dict) else None
+
+
+def jwt(value: str) -> Verdict:
+    """Certain if the first part is a JOSE header, which names its algorithm (RFC 7515 section 4.1.1); else rejects."""
+    header = _json_object(value.partition(".")[0].rstrip("="))
+    return Verdict.CERTAIN if header is not None and "alg" in header else Verdict.REJECT
+
+
+def mapbox_token(value: str) -> Verdict:
+    """Certain if the middle part is a JSON object that names the user ("u") and the token ("a")."""
+    payload = _json_object(value.split(".")[1])
+    return Verdict.CERTAIN if payload is not None and {"u", "a"} <= payload.keys() else Verdict.LIKELY
+
+
+def _mailbox(value: str) -> tuple[str, bool]:
+    """The local part in lower case, and whether the address is one at all."""
+    local, _, domain = value.rpartition("@")
+    return local.lower(), domain.rpartition(".")[2].lower() not in _FILES
+
+
+def role_mailbox(value: str) -> Verdict:
+    """Rejects what is no address, or belongs to a person."""
+    local, good = _mailbox(value)
+    return Verdict.CERTAIN if good and local.partition("+")[0] in _ROLES else Verdict.REJECT
+
+
+def personal_mailbox(value: str) -> Verdict:
+    """Rejects what is no address, or belongs to an office."""
+    local, good = _mailbox(value)
+    return Verdict.LIKELY if good and local.partition("+")[0] not in _ROLES else Verdict.REJECT

@@ -1,0 +1,213 @@
+"""The guard's layers inside Twisted: nothing is resolved and nothing is dialled but what was admitted.
+
+A :class:`Visit` is one request's permission to connect: the host that may be asked for and the one address that it was pinned
+to. It travels in a context variable from the download handler to the three places where Twisted turns a name into a socket,
+is read there synchronously, and never from a timer (on the asyncio reactor a ``callLater`` runs in the context of whoever
+armed the loop's timer last).
+
+* :class:`PinningResolver`: the reactor's name resolver. Answers from the visit, with exactly one address, at once.
+* the ``connectTCP`` layer: dials only the pinned address; it sees what passes the resolver by (literals in tunnels, FTP, '').
+* :meth:`Visit.check_peer`: the address of the connection that came about.
+
+Without a visit nothing is resolved, and only addresses on the operator's allow list are dialled.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import ipaddress
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from twisted.internet.address import IPv4Address, IPv6Address
+from twisted.internet.error import UserError
+from twisted.internet.interfaces import (
+    IAddress,
+    IHostnameResolver,
+    IHostResolution,
+    IReactorTCP,
+)
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from scrapy_polite.errors import RequestRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+    from scrapy_polite.naming.hosts import IPAddress
+
+__all__ = ["VISIT", "PinningResolver", "Visit", "install_layers", "layers_in_place"]
+
+logger = logging.getLogger(__name__)
+
+VISIT: contextvars.ContextVar[Visit | None] = contextvars.ContextVar("polite_visit", default=None)
+
+_MARK: Final = "_polite_layer"
+
+
+class Visit:
+    """Permission to connect to ``pinned`` for ``host``; ``vetted`` are all addresses of the host that were judged, any of
+    which a pooled connection may lead to. A refusal on the way is recorded, since Twisted would turn it into one of the
+    errors that Scrapy retries."""
+
+    __slots__ = ("host", "pinned", "refusal", "vetted")
+
+    def __init__(self, host: str, pinned: IPAddress, vetted: Sequence[IPAddress]) -> None:
+        self.host = host
+        self.pinned = pinned
+        self.vetted = vetted
+        self.refusal: RequestRefused | None = None
+
+    def refuse(self, reason: str, detail: str) -> None:
+        self.refusal = self.refusal or RequestRefused(reason, detail)
+
+    def may_dial(self, address: str) -> bool:
+        """Whether this is the pinned address; if not, the refusal is recorded."""
+        if _same(address, self.pinned):
+            return True
+        self.refuse("not_pinned", f"{self.host} is pinned to {self.pinned}, and {address!r} was to be dialled")
+        return False
+
+    def check_peer(self, address: str) -> bool:
+        """Whether the connection that came about, or was pooled, goes to an address that was judged for this host."""
+        if any(_same(address, vetted) for vetted in self.vetted):
+            return True
+        self.refuse("wrong_peer", f"{self.host} is at {self.pinned}, and the connection goes to {address}")
+        return False
+
+
+def _same(address: str, pinned: IPAddress) -> bool:
+    try:
+        return ipaddress.ip_address(address) == pinned
+    except ValueError:
+        return False
+
+
+@implementer(IHostResolution)
+class _Resolution:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def cancel(self) -> None:
+        """Nothing to cancel: the answer was given before this object could be."""
+
+
+@implementer(IHostnameResolver)
+class PinningResolver:
+    """The reactor's resolver: answers from the visit of the request that asks, refuses everybody else.
+
+    ``TWISTED_DNS_RESOLVER`` names this class, so Scrapy's processes install it; the add-on installs it again when the engine
+    starts, which covers runners that install no resolver of their own.
+    """
+
+    def __init__(self, reactor: Any) -> None:
+        self._reactor = reactor
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, reactor: Any) -> PinningResolver:
+        return cls(reactor)
+
+    def install_on_reactor(self) -> None:
+        install_layers(self._reactor, self)
+
+    def resolveHostName(
+        self,
+        resolutionReceiver: Any,
+        hostName: str,
+        portNumber: int = 0,
+        addressTypes: Sequence[type[IAddress]] | None = None,
+        transportSemantics: str = "TCP",
+    ) -> Any:
+        resolution = _Resolution(hostName)
+        resolutionReceiver.resolutionBegan(resolution)
+        visit = VISIT.get()
+        if visit is None:
+            logger.warning("Guard: %r was to be resolved outside of a request that was admitted; refused", hostName)
+        elif hostName.rstrip(".").lower().strip("[]") not in (visit.host, str(visit.pinned)):
+            visit.refuse("not_vetted", f"the name {hostName!r} was to be resolved, and {visit.host!r} was admitted")
+        else:
+            kind = IPv4Address if visit.pinned.version == 4 else IPv6Address
+            if addressTypes is None or kind in addressTypes:
+                resolutionReceiver.addressResolved(kind("TCP", str(visit.pinned), portNumber))
+            else:
+                visit.refuse("address_family", f"{visit.host} is pinned to {visit.pinned}, and only IPv4 can be dialled here")
+        resolutionReceiver.resolutionComplete()
+        return resolution
+
+
+class _Unvetted:
+    """Connections that are nobody's request: refused, unless an operator's allow list covers the address."""
+
+    def __init__(self) -> None:
+        self.allowed: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
+
+    def may_dial(self, host: str) -> bool:
+        try:
+            address = ipaddress.ip_address(host)
+        except ValueError:
+            return False
+        return any(address in network for network in self.allowed if network.version == address.version)
+
+
+UNVETTED: Final = _Unvetted()
+
+
+def _guarded(connect: Callable[..., Any]) -> Callable[..., Any]:
+    def connect_tcp(host: str, port: int, factory: Any, *args: Any, **kwargs: Any) -> Any:
+        visit = VISIT.get()
+        allowed = visit.may_dial(host) if visit is not None else UNVETTED.may_dial(host)
+        if allowed:
+            return connect(host, port, factory, *args, **kwargs)
+        logger.warning("Guard: a connection to %r port %s was stopped", host, port)
+        return _Stopped(host, port, factory)
+
+    setattr(connect_tcp, _MARK, True)
+    return connect_tcp
+
+
+class _Stopped:
+    """What ``connectTCP`` answers instead of a connector: a connection that failed before a socket was made."""
+
+    state = "disconnected"
+
+    def __init__(self, host: str, port: int, factory: Any) -> None:
+        self._address = (host, port)
+        factory.doStart()
+        factory.startedConnecting(self)
+        factory.clientConnectionFailed(self, Failure(UserError("stopped by the guard")))
+        factory.doStop()
+
+    def getDestination(self) -> Any:
+        return IPv4Address("TCP", *self._address)
+
+    def stopConnecting(self) -> None:
+        """Nothing is connecting."""
+
+    def disconnect(self) -> None:
+        """Nothing is connected."""
+
+    def connect(self) -> None:
+        raise UserError("stopped by the guard")
+
+
+def install_layers(reactor: Any, resolver: PinningResolver | None = None) -> None:
+    """Put the resolver and the ``connectTCP`` layer into the reactor, if they are not there already."""
+    if not isinstance(reactor.nameResolver, PinningResolver):
+        reactor.installNameResolver(resolver or PinningResolver(reactor))
+    if not hasattr(reactor.connectTCP, _MARK):
+        assert IReactorTCP.providedBy(reactor)
+        reactor.connectTCP = _guarded(reactor.connectTCP)
+
+
+def layers_in_place(reactor: Any) -> bool:
+    """Whether both layers stand: asked before every request."""
+    return isinstance(reactor.nameResolver, PinningResolver) and hasattr(reactor.connectTCP, _MARK)
+
+
+def is_ours(settings: BaseSettings) -> bool:
+    """Whether the setting names our resolver."""
+    return settings.get("TWISTED_DNS_RESOLVER") in (PinningResolver, f"{__name__}.PinningResolver")

@@ -1,0 +1,346 @@
+"""Every ``POLITE_*`` setting: its default, its meaning, what it accepts; read once, checked once, typed ever after.
+
+``SETTINGS`` is the one table. The add-on checks it at start, the documentation's reference is generated from it, and the rest
+of the code sees only the frozen :class:`Config`. A value of the wrong form, or a ``POLITE_*`` name that is not in the table,
+is a ``ValueError`` that names the setting, the value and the accepted form: under Scrapyd a crawl must not start half-meant.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from scrapy_polite import forms
+from scrapy_polite.backoff.ladders import Ladders
+from scrapy_polite.guard.policy import DEFAULT_PORTS, Policy
+from scrapy_polite.images.policy import ImagesConfig, images_from
+from scrapy_polite.limits.kinds import DEFAULT_COSTS, Kinds
+from scrapy_polite.limits.plan import Limits
+from scrapy_polite.redaction.policy import Policy as RedactionPolicy
+from scrapy_polite.redaction.policy import policy_from
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from scrapy.settings import BaseSettings
+
+__all__ = ["SETTINGS", "Config", "Setting"]
+
+T = TypeVar("T")
+MICROSECONDS: Final = 1_000_000
+
+BESIDE_THE_STORE: Final = "beside the store"
+
+FALLBACK_HANDLERS: Final = "POLITE_FALLBACK_HANDLERS"
+"""Set by the add-on: the download handlers that ours are built around."""
+
+TAKEN_OVER: Final = "POLITE_TAKEN_OVER"
+"""Set by the add-on: the values of Scrapy's own throttling settings that it took over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting(Generic[T]):
+    """One row: ``read`` turns what the user wrote (on the command line always text) into what the code uses. Where a room of
+    the core reads a value of its own, its ``ValueError`` names the setting too, and passes as it is."""
+
+    name: str
+    default: object
+    accepts: str
+    meaning: str
+    read: Callable[[object], T]
+
+    def value(self, settings: BaseSettings | Mapping[str, object]) -> T:
+        # Not settings.get(): for that a value of None is the default, and here None may switch a part off.
+        given = settings[self.name] if self.name in settings else self.default
+        try:
+            return self.read(given)
+        except forms.FormError as error:
+            raise ValueError(f"{self.name} = {given!r}: accepted is {self.accepts}. {error}".rstrip()) from None
+
+
+SETTINGS: Final[tuple[Setting[Any], ...]] = (
+    Setting(
+        "POLITE_ENABLED",
+        True,
+        "True or False",
+        "Whether the add-on does anything. False leaves the project as if it were not listed in `ADDONS`.",
+        forms.truth,
+    ),
+    Setting(
+        "POLITE_STORE",
+        "sqlite:",
+        "`sqlite:`, `sqlite:PATH` or `memory:`",
+        "Where due times and holds are kept. `sqlite:` is a file in the project's data directory, shared by "
+        "every process on this machine; `sqlite:PATH` a file of your choice, whose directory must exist; "
+        "`memory:` one process alone, forgotten at its end.",
+        forms.text,
+    ),
+    Setting(
+        "POLITE_LEDGER",
+        BESIDE_THE_STORE,
+        "a path, `beside the store`, or None",
+        "Where the record of what was booked and sent is written, which `scrapy polite report` reads. With "
+        "`memory:` and no path there is none.",
+        forms.optional_text,
+    ),
+    Setting(
+        "POLITE_SITE_RATE",
+        1.0,
+        "a number above 0, in cost units per second",
+        "The rate of one site.",
+        forms.number(low=0, above=True),
+    ),
+    Setting(
+        "POLITE_ORIGIN_RATE",
+        2.0,
+        "a number above 0, in cost units per second",
+        "The rate of one origin, for all of its sites together.",
+        forms.number(low=0, above=True),
+    ),
+    Setting(
+        "POLITE_EDGE_RATE",
+        20.0,
+        "a number above 0, in cost units per second",
+        "The rate of one host at an edge, and of one account of an image service.",
+        forms.number(low=0, above=True),
+    ),
+    Setting(
+        "POLITE_BUCKET_RATE",
+        50.0,
+        "a number above 0, in cost units per second",
+        "The rate of one bucket of an object store.",
+        forms.number(low=0, above=True),
+    ),
+    Setting(
+        "POLITE_BUCKET_BURST",
+        100.0,
+        "a number from 0, in cost units",
+        "The burst tolerance of one bucket.",
+        forms.number(low=0),
+    ),
+    Setting("POLITE_ORIGIN_CONCURRENCY", 8, "a whole number from 1", "Requests in flight per origin and process.", forms.count),
+    Setting(
+        "POLITE_LIMITS",
+        {},
+        'a dict from keys or patterns to `{"rate": ..., "burst": ..., "concurrency": ...}`',
+        "Limits of single keys, over the defaults. An exact key wins over a pattern, a longer pattern over a shorter: "
+        '`{"origin:sites.platform.example": {"rate": 5}, "bucket:*": {"burst": 20}}`.',
+        forms.mapping,
+    ),
+    Setting(
+        "POLITE_COSTS",
+        dict(DEFAULT_COSTS),
+        "a dict from kinds to numbers above 0",
+        "What one request of a kind costs a server, in units. Kinds that it does not name keep their default.",
+        forms.mapping,
+    ),
+    Setting(
+        "POLITE_KINDS",
+        [],
+        "a list of pairs `(kind, regular expression)`",
+        "Which URLs are of which kind; the first expression found in the URL wins. Without a match: "
+        "robots.txt and images by their path, else a page.",
+        forms.pairs,
+    ),
+    Setting(
+        "POLITE_SLOT_WIDTH",
+        0.05,
+        "a number of seconds above 0, at most 1",
+        "The width of a slot. A request may be late by so much and the next still be on time; two requests of"
+        " one key are never closer than their interval less this.",
+        forms.number(low=0, high=1, above=True),
+    ),
+    Setting(
+        "POLITE_MAX_WAIT",
+        10.0,
+        "a number of seconds above 0",
+        "The longest that a request waits for its slot inside the downloader. A longer wait sends it back to the scheduler.",
+        forms.number(low=0, above=True),
+    ),
+    Setting(
+        "POLITE_MAX_CRAWL_DELAY",
+        300.0,
+        "a number of seconds above 0",
+        "The longest `Crawl-delay` that is obeyed; a longer one is cut to this with a warning.",
+        forms.number(low=0, above=True),
+    ),
+    Setting(
+        "POLITE_DNS_SERVERS",
+        [],
+        'a list of addresses with optional ports, such as `["127.0.0.1:5300"]`',
+        "The name servers to ask. Empty: the system's.",
+        forms.servers,
+    ),
+    Setting(
+        "POLITE_DNS_TIMEOUT",
+        5.0,
+        "a number of seconds above 0",
+        "The longest that one name may take to resolve.",
+        forms.number(low=0, above=True),
+    ),
+    Setting(
+        "POLITE_ALLOW_NETWORKS",
+        [],
+        "a list of networks in CIDR form",
+        "Networks that may be reached although the guard would refuse them. Metadata addresses and "
+        "`POLITE_DENY_NETWORKS` stay refused.",
+        forms.networks,
+    ),
+    Setting(
+        "POLITE_DENY_NETWORKS",
+        [],
+        "a list of networks in CIDR form",
+        "Networks that are refused whatever else is allowed.",
+        forms.networks,
+    ),
+    Setting(
+        "POLITE_ALLOW_PORTS", sorted(DEFAULT_PORTS), "a list of port numbers", "The ports that may be reached.", forms.ports
+    ),
+    Setting(
+        "POLITE_GUARD",
+        "enforce",
+        "`enforce` or `report`",
+        "`report` logs and counts what the guard would refuse, and lets it through: for trying it out on a "
+        "network that others protect.",
+        forms.choice("enforce", "report"),
+    ),
+    Setting(
+        "POLITE_LADDERS",
+        {},
+        "a dict from refusal kinds to lists of seconds",
+        "The waits after repeated refusals of a kind; the last is the ceiling. Kinds that it does not name keep their default.",
+        forms.mapping,
+    ),
+    Setting(
+        "POLITE_LADDER_JITTER",
+        0.15,
+        "a number from 0 to 1",
+        "The share by which a wait of a ladder is lengthened at random, so that keys that were refused "
+        "together do not come back together.",
+        forms.number(low=0, high=1),
+    ),
+    Setting(
+        "POLITE_REDACT",
+        "secrets",
+        "the name of a preset, a dict, or None",
+        "What is redacted in items: `secrets` takes API keys and tokens, `gdpr-strict` personal data too, "
+        "None switches it off.",
+        forms.structured(policy_from),
+    ),
+    Setting(
+        "POLITE_IMAGES",
+        None,
+        "a dict with `sizes`, or None",
+        "The sizes that images are resized to, and what is refused before decoding. It takes effect where "
+        "`IMAGES_STORE` is set.",
+        forms.structured(images_from),
+    ),
+)
+"""Every setting, in the order of the documentation."""
+
+_BY_NAME: Final = {setting.name: setting for setting in SETTINGS}
+
+
+@dataclass(frozen=True, slots=True)
+class TakenOver:
+    """What a project had set of Scrapy's own throttling: kept as limits of sites. ``slots`` are DOWNLOAD_SLOTS by host."""
+
+    delay: float = 0.0
+    concurrency: int | None = None
+    slots: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> TakenOver:
+        taken = settings.get(TAKEN_OVER) or {}
+        concurrency = taken.get("CONCURRENT_REQUESTS_PER_DOMAIN")
+        return cls(
+            delay=float(taken.get("DOWNLOAD_DELAY") or 0),
+            concurrency=int(concurrency) if concurrency else None,
+            slots=taken.get("DOWNLOAD_SLOTS") or {},
+        )
+
+    def cap_of(self, site: str) -> int | None:
+        cap = self.slots.get(site.removeprefix("site:"), {}).get("concurrency", self.concurrency)
+        return int(cap) if cap else None
+
+    def least_of(self, site: str) -> float:
+        return float(self.slots.get(site.removeprefix("site:"), {}).get("delay", self.delay))
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What the settings say, typed. Nothing else in the package reads a ``POLITE_*`` setting."""
+
+    enabled: bool
+    store: str
+    ledger: str | None
+    limits: Limits
+    kinds: Kinds
+    ladders: Ladders
+    policy: Policy
+    report_only: bool
+    width: int
+    """Of a slot, in microseconds."""
+    max_wait: float
+    max_crawl_delay: float
+    dns_servers: tuple[str, ...] | None
+    dns_timeout: float
+    redaction: RedactionPolicy | None
+    images: ImagesConfig | None
+    taken: TakenOver
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Config:
+        """Read and check them all. Raises ``ValueError`` naming setting, value and accepted form."""
+        reject_unknown(str(name) for name in settings)
+
+        def value(name: str) -> Any:
+            return _BY_NAME[name].value(settings)
+
+        return cls(
+            enabled=value("POLITE_ENABLED"),
+            store=value("POLITE_STORE"),
+            ledger=value("POLITE_LEDGER"),
+            limits=Limits(
+                site=value("POLITE_SITE_RATE"),
+                origin=value("POLITE_ORIGIN_RATE"),
+                edge=value("POLITE_EDGE_RATE"),
+                bucket=(value("POLITE_BUCKET_RATE"), value("POLITE_BUCKET_BURST")),
+                overrides=value("POLITE_LIMITS"),
+                concurrency=value("POLITE_ORIGIN_CONCURRENCY"),
+            ),
+            kinds=Kinds(rules=value("POLITE_KINDS"), costs=value("POLITE_COSTS")),
+            ladders=Ladders(rungs=value("POLITE_LADDERS"), jitter=value("POLITE_LADDER_JITTER")),
+            policy=Policy(
+                allow=value("POLITE_ALLOW_NETWORKS"),
+                deny=value("POLITE_DENY_NETWORKS"),
+                ports=value("POLITE_ALLOW_PORTS"),
+            ),
+            report_only=value("POLITE_GUARD") == "report",
+            width=round(value("POLITE_SLOT_WIDTH") * MICROSECONDS),
+            max_wait=value("POLITE_MAX_WAIT"),
+            max_crawl_delay=value("POLITE_MAX_CRAWL_DELAY"),
+            dns_servers=value("POLITE_DNS_SERVERS"),
+            dns_timeout=value("POLITE_DNS_TIMEOUT"),
+            redaction=value("POLITE_REDACT"),
+            images=value("POLITE_IMAGES"),
+            taken=TakenOver.from_settings(settings),
+        )
+
+    def cap_of(self, key: str) -> int | None:
+        """Requests in flight of a key, at most."""
+        return self.taken.cap_of(key) if key.startswith("site:") else self.limits.of(key).concurrency
+
+    def least_of(self, site: str) -> float:
+        """Seconds between two starts at a site, at least: a ``DOWNLOAD_DELAY`` that the add-on took over."""
+        return self.taken.least_of(site)
+
+
+def reject_unknown(names: Iterable[str]) -> None:
+    """A ``POLITE_*`` setting that nobody reads is a spelling mistake: say so, and name the nearest."""
+    for name in names:
+        if name.startswith("POLITE_") and name not in _BY_NAME and name not in (FALLBACK_HANDLERS, TAKEN_OVER):
+            near = difflib.get_close_matches(name, _BY_NAME, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(_BY_NAME)}"
+            raise ValueError(f"{name} is not a setting of scrapy_polite: {hint}")

@@ -1,0 +1,154 @@
+"""The files of the SQLite store: whether they can be there, how they are opened, and the lock around them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .base import ACCEPTED, StoreError, StoreTooNewError
+from .schema import APPLICATION_ID, SCHEMA, SLOTS, VERSION, boot_id, rebase, same_boot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BUSY = 10.0
+"""Seconds. Only a foreign program (a shell on the file) can make us wait for SQLite's own lock: then for so long."""
+
+
+class Files:
+    """PATH, PATH-slots and PATH-lock. `open` once, `locked` around every transaction, `close` at the end."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(os.path.abspath(path.expanduser()))  # noqa: PTH100 (resolve() would follow links)
+        self._slots = self._beside("-slots")
+        self._lock_path = self._beside("-lock")
+        self._lock = -1
+        self._inode = 0
+
+    def open(self, now: int) -> sqlite3.Connection:
+        """The connection to both databases, made or brought up to this boot (`now`: microseconds of its clock)."""
+        self._check()
+        files = [self.path, self._slots]
+        before = {file for file in (*files, self._lock_path) if file.exists()}
+        db = None
+        try:
+            self._take_lock()
+            try:
+                db = sqlite3.connect(self.path, timeout=BUSY, isolation_level=None, check_same_thread=False)
+                self._prepare(db, now)
+            except BaseException:
+                if db is not None:
+                    db.close()
+                for file in files:
+                    if file not in before:
+                        for end in ("", "-wal", "-shm", "-journal"):
+                            Path(f"{file}{end}").unlink(missing_ok=True)
+                if self._lock_path not in before:
+                    self._lock_path.unlink(missing_ok=True)
+                self.close()
+                raise
+            fcntl.flock(self._lock, fcntl.LOCK_UN)
+        except (sqlite3.Error, OSError) as error:
+            raise ValueError(
+                f"POLITE_STORE: no store can be made of {self.path}: {error}. Give a file of this package or a path "
+                f"where there is none yet, on a local disk with room; accepted: {ACCEPTED}"
+            ) from error
+        self._inode = self.path.stat().st_ino
+        return db
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Alone among the processes that use the store; they take turns in the order in which they came."""
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        try:
+            # Two processes with two files under one name would have two rates.
+            if self.path.stat().st_ino != self._inode:
+                raise StoreError(f"POLITE_STORE: {self.path} was replaced while it was in use: start the crawl again")
+            yield
+        finally:
+            fcntl.flock(self._lock, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Give back the lock's file."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def _beside(self, end: str) -> Path:
+        return self.path.with_name(self.path.name + end)
+
+    def _check(self) -> None:
+        """`ValueError` when it can be seen beforehand that no store can be here: so nothing is written."""
+        directory = self.path.parent
+        if not directory.is_dir():
+            wrong = f"the directory {directory} does not exist. Make it (mkdir -p {directory}) or name another"
+        elif not _may(directory, os.W_OK | os.X_OK):
+            wrong = f"the directory {directory} cannot be written to. Give this user the right to, or name another"
+        elif self.path.is_dir():
+            wrong = "it is a directory. Name a file in it"
+        else:
+            own = [file for file in (self.path, self._slots, self._lock_path) if file.exists()]
+            locked = [str(file) for file in own if not _may(file, os.R_OK | os.W_OK)]
+            if not locked:
+                return
+            wrong = f"{', '.join(locked)} cannot be written to. Give this user the right to, or name another path"
+        raise ValueError(f"POLITE_STORE: no store can be made of {self.path}: {wrong}; accepted: {ACCEPTED}")
+
+    def _take_lock(self) -> None:
+        while True:
+            self._lock = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            with suppress(FileNotFoundError):
+                if os.fstat(self._lock).st_ino == self._lock_path.stat().st_ino:
+                    return
+            os.close(self._lock)
+
+    def _prepare(self, db: sqlite3.Connection, now: int) -> None:
+        self._recognise(db)
+        db.execute("PRAGMA main.journal_mode = WAL")
+        db.execute("PRAGMA main.synchronous = NORMAL")
+        db.execute("BEGIN IMMEDIATE")
+        if not _integer(db, "PRAGMA main.application_id"):
+            for statement in SCHEMA:
+                db.execute(statement)
+            db.execute(f"PRAGMA main.application_id = {APPLICATION_ID}")
+            db.execute(f"PRAGMA main.user_version = {VERSION}")
+        boot = boot_id()
+        known = db.execute("SELECT value FROM meta WHERE name = 'boot'").fetchone()
+        if known is None or not same_boot(known[0], boot):
+            # Nobody has them open: no process lives through a boot. After a power cut they may be half-written, too.
+            for end in ("", "-wal", "-shm"):
+                Path(f"{self._slots}{end}").unlink(missing_ok=True)
+            rebase(db, now, time.time_ns() // 1000)
+        # Written each time: SQLite opens a file that it may not write as one to read, and tells at the first write.
+        db.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('boot', ?)", (boot,))
+        db.execute("COMMIT")
+        db.execute("ATTACH DATABASE ? AS slots", (str(self._slots),))
+        db.execute("PRAGMA slots.journal_mode = WAL")
+        db.execute("PRAGMA slots.synchronous = OFF")
+        db.execute(SLOTS)
+
+    def _recognise(self, db: sqlite3.Connection) -> None:
+        """Ours, or new; everything else is an error, and is left as it is."""
+        ours = _integer(db, "PRAGMA main.application_id") == APPLICATION_ID
+        version = _integer(db, "PRAGMA main.user_version")
+        if ours and version > VERSION:
+            raise StoreTooNewError(
+                f"POLITE_STORE: {self.path} was written by a newer scrapy_polite: its version is {version}, this "
+                f"one knows {VERSION}. Update the package here (pip install -U scrapy-polite), or name another file"
+            )
+        if not ours and _integer(db, "SELECT count(*) FROM main.sqlite_master"):
+            raise sqlite3.DatabaseError("it is the database of another program")
+
+
+def _may(path: Path, mode: int) -> bool:
+    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _integer(db: sqlite3.Connection, query: str) -> int:
+    return int(db.execute(query).fetchone()[0])

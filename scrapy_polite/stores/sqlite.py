@@ -1,0 +1,273 @@
+"""The store of one machine: one SQLite file (and its companions) that all processes on it share.
+
+Beside PATH there are `PATH-slots`, the due times, and `PATH-lock`. Two databases, because they need two kinds of care:
+
+* holds and origins (PATH) must outlive everything. A hold is committed with `synchronous=FULL`: it is on the disk
+  before `hold` returns. Names of origins may lose the last moments at a power cut, never their consistency (`NORMAL`).
+* due times (PATH-slots) are worth nothing after a reboot, since their clock starts anew. They are written with
+  `synchronous=OFF`, in a few microseconds, and are thrown away as a whole when the machine was booted anew.
+
+The clock is CLOCK_MONOTONIC: all processes of a boot read the same, and a wall clock that jumps changes nothing. The
+boot's id is kept; on another boot the holds are put onto the new clock by means of the wall clock, never longer than
+they were.
+
+`flock` on PATH-lock around each transaction: the kernel wakes the next process in line, where SQLite's own busy handler
+sleeps blindly and leaves single callers waiting for a second. It ends with the process that has it, however that ends.
+A file system that several machines share (NFS) is not supported: its locks are not, and its clocks are several.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from contextlib import contextmanager, suppress
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from scrapy_polite.limits.gcra import Booked, Row, Wait, decide
+
+from .base import MICRO, Cause, Held, Peek, StoreError, hold_micros
+from .files import Files
+from .memory import follow, monotonic_micros
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from scrapy_polite.limits.gcra import Want
+
+# sqlite takes at least 999 variables in one statement (SQLITE_MAX_VARIABLE_NUMBER before 3.32).
+CHUNK = 900
+
+FIND = """
+WITH asked(key) AS (VALUES {places}), named(asked, key) AS (
+    SELECT asked.key, coalesce(origin.alias, asked.key) FROM asked LEFT JOIN origin ON origin.name = asked.key)
+SELECT named.asked, named.key, coalesce(slot.due, 0), coalesce(slot.last, 0), coalesce(hold.until, 0),
+    hold.kind, hold.reason, hold.stated
+FROM named LEFT JOIN slots.slot AS slot ON slot.key = named.key LEFT JOIN hold ON hold.key = named.key
+"""
+MOVE = """
+INSERT INTO slots.slot (key, due, last) VALUES (?, ?, ?)
+ON CONFLICT (key) DO UPDATE SET due = excluded.due, last = excluded.last
+"""
+HOLD = """
+INSERT INTO hold (key, until, wall, span, kind, reason, stated) VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (key) DO UPDATE SET until = excluded.until, wall = excluded.wall, span = excluded.span,
+    kind = excluded.kind, reason = excluded.reason, stated = excluded.stated
+"""
+ABSORB = """
+INSERT INTO slots.slot (key, due, last) SELECT ?, due, last FROM slots.slot WHERE key = ?
+ON CONFLICT (key) DO UPDATE SET due = max(due, excluded.due), last = max(last, excluded.last)
+"""
+IDLE = """
+SELECT key FROM (SELECT key, max(due, last) AS busy FROM slots.slot UNION ALL SELECT key, until FROM hold)
+GROUP BY key HAVING max(busy) < ? LIMIT ?
+"""
+
+
+class SQLiteStore:
+    """A `Store` in the SQLite file at `path`, made if it is not there. `clock`: microseconds, one for all processes.
+
+    Raises `ValueError` that names POLITE_STORE, the path and what to do when there can be no store at that path;
+    nothing is left behind then. Raises `StoreTooNewError` for a file of a newer version, and leaves it as it is.
+    A store belongs to the process that opened it: after a fork it raises `StoreError`.
+    """
+
+    def __init__(self, path: Path, clock: Callable[[], int] = monotonic_micros) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._files = Files(path)
+        self._db = self._files.open(clock())
+        self._process = os.getpid()
+        self._open = True
+
+    @property
+    def path(self) -> Path:
+        """The file, as an absolute path."""
+        return self._files.path
+
+    def now(self) -> int:
+        self._check()
+        return self._clock()
+
+    def book(self, wants: Sequence[Want], ahead: int = 0) -> list[Booked | Wait]:
+        answers: list[Booked | Wait] = []
+        moved: dict[str, Row] = {}
+        with self._transaction() as db:
+            found = _find(db, {demand.key for want in wants for demand in want})
+            rows, alias = found.rows, found.alias
+            now = self._clock()
+            for want in wants:
+                followed, asked = follow(want, alias) if alias else (want, {})
+                outcome = decide(followed, rows, now, ahead)
+                if isinstance(outcome, Wait):
+                    answers.append(Wait(outcome.micros, asked.get(outcome.key, outcome.key)))
+                else:
+                    answers.append(outcome[0])
+                    rows.update(outcome[1])
+                    moved.update(outcome[1])
+            # A refusal writes nothing: most answers of a busy crawl are refusals.
+            if moved:
+                db.executemany(MOVE, [(key, row.due, row.last) for key, row in moved.items()])
+        return answers
+
+    def hold(self, key: str, seconds: float, cause: Cause) -> float:
+        micros = hold_micros(seconds)
+        with self._transaction(durable=True) as db:
+            found = _find(db, {key})
+            key, now = found.alias.get(key, key), self._clock()
+            until = found.rows[key].hold
+            if now + micros > max(until, now):
+                until = now + micros
+                wall = time.time_ns() // 1000 + micros
+                db.execute(HOLD, (key, until, wall, micros, cause.kind, cause.reason, cause.stated))
+            return max(0, until - now) / MICRO
+
+    def release(self, key: str) -> bool:
+        with self._transaction(durable=True) as db:
+            found = _find(db, {key})
+            key = found.alias.get(key, key)
+            db.execute("DELETE FROM hold WHERE key = ?", (key,))
+            return found.rows[key].hold > self._clock()
+
+    def peek(self, keys: Iterable[str]) -> dict[str, Peek]:
+        seen = {}
+        wanted = list(dict.fromkeys(keys))
+        with self._transaction() as db:
+            found = _find(db, wanted)
+            now = self._clock()
+        for asked in wanted:
+            key = found.alias.get(asked, asked)
+            row = found.rows[key]
+            cause = found.causes.get(key) if row.hold > now else None
+            seen[asked] = Peek(max(0, row.due - now, row.last - now) / MICRO, max(0, row.hold - now) / MICRO, cause)
+        return seen
+
+    def held(self) -> list[Held]:
+        with self._transaction() as db:
+            now = self._clock()
+            live = db.execute("SELECT key, until, kind, reason, stated FROM hold WHERE until > ? ORDER BY key", (now,))
+            return [
+                Held(key, (until - now) / MICRO, Cause(kind, reason, bool(stated)))
+                for key, until, kind, reason, stated in live
+            ]
+
+    def origin(self, anchors: Sequence[str], name: str) -> str:
+        anchors = list(dict.fromkeys(anchors))
+        with self._transaction() as db:
+            places = ", ".join("?" * len(anchors))
+            known = dict(db.execute(f"SELECT anchor, name FROM anchor WHERE anchor IN ({places})", anchors))  # noqa: S608
+            met = sorted(set(known.values()), key=lambda met: _age(db, met))
+            if not met:
+                alias = db.execute("SELECT alias FROM origin WHERE name = ?", (name,)).fetchone()
+                met = [(alias and alias[0]) or name]
+            oldest, *younger = met
+            new = [(anchor, oldest) for anchor in anchors if anchor not in known]
+            if younger:
+                # Before the alias, and committed apart: two databases are not one transaction, and a due time that is
+                # merged too early only makes somebody wait.
+                db.executemany(ABSORB, [(oldest, other) for other in younger])
+                db.execute("COMMIT")
+                db.execute("BEGIN")
+            for other in younger:
+                _absorb(db, other, oldest)
+            if new:
+                db.execute("INSERT OR IGNORE INTO origin (name) VALUES (?)", (oldest,))
+                db.executemany("INSERT INTO anchor (anchor, name) VALUES (?, ?)", new)
+            return str(oldest)
+
+    def origins(self) -> dict[str, list[str]]:
+        named: dict[str, list[str]] = {}
+        with self._transaction() as db:
+            for name, anchor in db.execute(
+                "SELECT origin.name, anchor.anchor FROM origin JOIN anchor USING (name) ORDER BY age, anchor"
+            ):
+                named.setdefault(name, []).append(anchor)
+        return named
+
+    def purge(self, idle: float, limit: int = 1000) -> int:
+        with self._transaction() as db:
+            before = self._clock() - hold_micros(idle)
+            gone = db.execute(IDLE, (before, max(0, limit))).fetchall()
+            db.executemany("DELETE FROM hold WHERE key = ?", gone)
+            db.executemany("DELETE FROM slots.slot WHERE key = ?", gone)
+            return len(gone)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._open and self._process == os.getpid():
+                self._open = False
+                self._db.close()
+                self._files.close()
+
+    def _check(self) -> None:
+        if not self._open:
+            raise StoreError("the store was closed")
+        if self._process != os.getpid():
+            raise StoreError(f"{self.path} was opened by another process, before a fork: open it again in this one")
+
+    @contextmanager
+    def _transaction(self, durable: bool = False) -> Iterator[sqlite3.Connection]:
+        """One transaction that no other process of ours overlaps. `durable`: on the disk when it is left."""
+        with self._lock:
+            self._check()
+            db = self._db
+            try:
+                with self._files.locked():
+                    try:
+                        if durable:
+                            db.execute("PRAGMA main.synchronous = FULL")
+                        # Deferred: who only reads locks nothing. Safe, since `locked` keeps other writers out.
+                        db.execute("BEGIN")
+                        yield db
+                        db.execute("COMMIT")
+                    except BaseException:
+                        with suppress(sqlite3.Error):
+                            db.execute("ROLLBACK")
+                        raise
+                    finally:
+                        if durable:
+                            db.execute("PRAGMA main.synchronous = NORMAL")
+            except (sqlite3.Error, OSError) as error:
+                raise StoreError(f"POLITE_STORE: {self.path} cannot answer: {error}") from error
+
+
+class _Found:
+    """What is known of some keys: rows by the names that stand, and the aliases among the names asked for."""
+
+    __slots__ = ("alias", "causes", "rows")
+
+    def __init__(self) -> None:
+        self.rows: dict[str, Row] = {}
+        self.causes: dict[str, Cause] = {}
+        self.alias: dict[str, str] = {}
+
+
+def _find(db: sqlite3.Connection, keys: Iterable[str]) -> _Found:
+    found, wanted = _Found(), list(keys)
+    for start in range(0, len(wanted), CHUNK):
+        chunk = wanted[start : start + CHUNK]
+        query = FIND.format(places=", ".join(["(?)"] * len(chunk)))
+        for asked, key, due, last, hold, kind, reason, stated in db.execute(query, chunk):
+            found.rows[key] = Row(due, last, hold)
+            if key != asked:
+                found.alias[asked] = key
+            if kind is not None:
+                found.causes[key] = Cause(kind, reason, bool(stated))
+    return found
+
+
+def _age(db: sqlite3.Connection, name: str) -> int:
+    return int(db.execute("SELECT age FROM origin WHERE name = ?", (name,)).fetchone()[0])
+
+
+def _absorb(db: sqlite3.Connection, younger: str, older: str) -> None:
+    """Everything of the origin `younger` but its due time becomes the origin `older`'s; the later hold stays."""
+    db.execute("UPDATE anchor SET name = ? WHERE name = ?", (older, younger))
+    db.execute("UPDATE origin SET alias = ? WHERE alias = ? OR name = ?", (older, younger, younger))
+    ends = dict(db.execute("SELECT key, until FROM hold WHERE key IN (?, ?)", (older, younger)))
+    if ends.get(younger, 0) > ends.get(older, 0):
+        db.execute("DELETE FROM hold WHERE key = ?", (older,))
+        db.execute("UPDATE hold SET key = ? WHERE key = ?", (older, younger))
+    db.execute("DELETE FROM hold WHERE key = ?", (younger,))

@@ -1,0 +1,116 @@
+"""A crawl of images in a process of its own, for `test_images_pipeline.py`: a folder with `job.json` in, files out.
+
+job.json: {"settings": {...}, "items": [{"image_urls": [...]}, ...], "pipeline": the class's name here or a full path}.
+Out: items.json (as they left the pipelines), stats.json, log.txt, calls.json (what the store below was asked).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from scrapy import Request, Spider
+from scrapy.crawler import AsyncCrawlerProcess
+from twisted.internet.defer import Deferred, succeed
+
+from scrapy_polite.errors import NotNow
+from scrapy_polite.media import PoliteImagesPipeline
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from scrapy.http import Response
+
+FOLDER = Path(sys.argv[1])
+JOB = json.loads((FOLDER / "job.json").read_text())
+CALLS: list[list[str]] = []
+
+
+class Pages(Spider):
+    name = "pages"
+    lag = 0.0
+
+    async def start(self) -> AsyncIterator[Any]:
+        self.ticking = asyncio.ensure_future(self.tick())
+        yield Request("data:,", callback=self.parse)
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        for item in JOB["items"]:
+            yield dict(item)
+
+    async def tick(self) -> None:
+        while True:
+            before = time.perf_counter()
+            await asyncio.sleep(0.001)
+            self.lag = max(self.lag, time.perf_counter() - before)
+
+    def closed(self, reason: str) -> None:
+        self.ticking.cancel()
+        stats = {key: value for key, value in self.crawler.stats.get_stats().items() if isinstance(value, int | str)}
+        (FOLDER / "stats.json").write_text(json.dumps({**stats, "reason": reason, "lag": self.lag}))
+
+
+class NamedByItem(PoliteImagesPipeline):
+    """What users override: which requests, under which names, and what becomes of the item."""
+
+    def get_media_requests(self, item: Any, info: Any) -> list[Request]:
+        return [Request(url, meta={"place": n}) for n, url in enumerate(item["photos"])]
+
+    def file_path(self, request: Request, response: Any = None, info: Any = None, *, item: Any = None) -> str:
+        return f"{item['agent']}/{request.meta['place']}.img"
+
+    def item_completed(self, results: Any, item: Any, info: Any) -> Any:
+        item["files"] = [result["path"] for ok, result in results if ok]
+        item["failed"] = [str(result.value) for ok, result in results if not ok]
+        return item
+
+
+class FarStore:
+    """A store that is no folder, as S3: it answers Deferreds, and keeps what it is given in memory."""
+
+    def __init__(self, basedir: str) -> None: ...
+
+    def stat_file(self, path: str, info: Any) -> Deferred[dict[str, Any]]:
+        CALLS.append(["stat", path])
+        fresh = {"last_modified": time.time(), "checksum": "an-etag"}
+        return succeed(fresh if path in JOB.get("stored", []) else {})
+
+    def persist_file(self, path: str, buf: Any, info: Any, meta: Any = None, headers: Any = None) -> Deferred[None]:
+        CALLS.append(["put", path, headers["Content-Type"], f"{meta['width']}x{meta['height']}"])
+        return succeed(None)
+
+
+class Far(PoliteImagesPipeline):
+    STORE_SCHEMES: ClassVar[dict[str, Any]] = {**PoliteImagesPipeline.STORE_SCHEMES, "far": FarStore}
+
+
+class SayNotNow:
+    """A downloader middleware that lets no image through, as the add-on's does when the crawl closes."""
+
+    def process_request(self, request: Request) -> None:
+        if not request.url.startswith("data:"):
+            raise NotNow("closing")
+
+
+if __name__ == "__main__":
+    pipeline = JOB.get("pipeline", "scrapy_polite.media.PoliteImagesPipeline")
+    process = AsyncCrawlerProcess(
+        {
+            "ITEM_PIPELINES": {pipeline if "." in pipeline else globals()[pipeline]: 1},
+            "LOG_FILE": str(FOLDER / "log.txt"),
+            "FEEDS": {str(FOLDER / "items.json"): {"format": "json", "overwrite": True}},
+            "TELNETCONSOLE_ENABLED": False,
+            "DNS_TIMEOUT": 5,
+            "DOWNLOAD_TIMEOUT": 20,
+            "RETRY_ENABLED": False,
+            **JOB["settings"],
+            **({"DOWNLOADER_MIDDLEWARES": {SayNotNow: 500}} if JOB.get("not_now") else {}),
+        }
+    )
+    process.crawl(Pages)
+    process.start()
+    (FOLDER / "calls.json").write_text(json.dumps(CALLS))

@@ -1,0 +1,342 @@
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from PIL import Image
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SIZES = {
+    "small": {"width": 60, "height": 60, "format": "webp"},
+    "square": {"width": 40, "height": 40, "fit": "cover", "format": "jpeg"},
+}
+
+
+def encode(image: Image.Image, kind: str, **options: object) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+class Server(ThreadingHTTPServer):
+    """Images on loopback; remembers what was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.bodies: dict[str, bytes] = {}
+        self.asked: list[str] = []
+
+    def put(self, path: str, body: bytes) -> str:
+        self.bodies[path] = body
+        return f"http://127.0.0.1:{self.server_port}{path}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        self.server.asked.append(self.path)
+        body = self.server.bodies.get(self.path)
+        self.send_response(200 if body is not None else 404)
+        self.send_header("Content-Length", str(len(body or b"")))
+        self.end_headers()
+        self.wfile.write(body or b"")
+
+    def log_message(self, *args: object) -> None: ...
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    server = Server()
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+class Crawl:
+    """One crawl in its own process, and what came of it."""
+
+    def __init__(self, folder: Path, items: list[dict[str, Any]], settings: dict[str, Any], **job: object) -> None:
+        folder.mkdir(exist_ok=True)
+        (folder / "job.json").write_text(json.dumps({"items": items, "settings": settings, **job}))
+        script = Path(__file__).with_name("images_crawl.py")
+        run = subprocess.run([sys.executable, script, folder], capture_output=True, text=True, timeout=120)
+        assert run.returncode == 0, run.stderr
+        self.log = (folder / "log.txt").read_text()
+        self.items: list[dict[str, Any]] = json.loads((folder / "items.json").read_text() or "[]")
+        self.stats: dict[str, Any] = json.loads((folder / "stats.json").read_text())
+        self.calls: list[list[str]] = json.loads((folder / "calls.json").read_text())
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        return {key.rpartition("/")[2]: n for key, n in self.stats.items() if key.startswith("polite/images/")}
+
+
+@pytest.fixture
+def photo() -> bytes:
+    return encode(Image.effect_noise((300, 200), 60).convert("RGB"), "jpeg")
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def shape(path: Path) -> tuple[int, int]:
+    with Image.open(path) as image:
+        image.load()
+        return image.width, image.height
+
+
+def name(url: str) -> str:
+    return hashlib.sha1(url.encode()).hexdigest()
+
+
+def test_images_are_kept_as_they_came_with_their_sizes_and_bad_ones_cost_a_line_each(
+    tmp_path: Path, server: Server, photo: bytes
+) -> None:
+    logo = encode(Image.new("RGBA", (100, 50), (255, 0, 0, 0)), "png")
+    frames = [Image.new("L", (90, 90), shade) for shade in (0, 120, 250)]
+    good = [server.put("/a/photo", photo), server.put("/logo.png", logo)]
+    bad = {
+        "too_many_pixels": encode(Image.new("L", (1100, 1000)), "png"),
+        "too_many_frames": encode(frames[0], "gif", save_all=True, append_images=frames[1:]),
+        "too_many_bytes": photo + bytes(400_000),
+        "too_small": encode(Image.new("L", (49, 50)), "png"),
+        "truncated": photo[: len(photo) // 2],
+        "unsupported": b"<svg xmlns='http://www.w3.org/2000/svg'/>",
+        "not_an_image": b"<!doctype html><h1>Not here</h1>",
+        "encode_failed": encode(Image.new("1", (51, 16_384)), "png"),
+    }
+    links = [
+        *good,
+        *(server.put(f"/bad/{outcome}", body) for outcome, body in bad.items()),
+        server.put("/no", b"")[:-2] + "gone",
+    ]
+    settings = {
+        "IMAGES_STORE": str(tmp_path / "store"),
+        "POLITE_IMAGES": {
+            "sizes": {**SIZES, "tall": {"width": 60, "format": "webp"}},
+            "max_megapixels": 1,
+            "max_bytes": 300_000,
+            "min_width": 50,
+            "min_height": 50,
+        },
+    }
+    crawl = Crawl(tmp_path / "run", [{"title": "A house", "image_urls": links}], settings)
+
+    assert crawl.outcomes == {"ok": 2, **dict.fromkeys(bad, 1)}
+    assert "Traceback" not in crawl.log
+    for outcome in bad:
+        assert [f"Image not kept ({outcome}): <{links[0][:17]}" in line for line in crawl.log.splitlines()].count(True) == 1
+    assert [(item["title"], len(item["images"])) for item in crawl.items] == [("A house", 2)]
+    first, second = crawl.items[0]["images"]
+    assert {key: first[key] for key in first if key != "variants"} == {
+        "url": good[0],
+        "path": f"full/{name(good[0])}.jpg",
+        "checksum": hashlib.sha256(photo).hexdigest(),
+        "status": "downloaded",
+        "width": 300,
+        "height": 200,
+        "format": "jpeg",
+        "bytes": len(photo),
+    }
+    assert {size: (v["width"], v["height"], v["format"]) for size, v in first["variants"].items()} == {
+        "small": (60, 40, "webp"),
+        "square": (40, 40, "jpeg"),
+        "tall": (60, 40, "webp"),
+    }
+    assert (second["path"], second["format"], second["variants"]["small"]["path"]) == (
+        f"full/{name(good[1])}.png",
+        "png",
+        f"thumbs/small/{name(good[1])}.webp",
+    )
+    store = tmp_path / "store"
+    assert (store / first["path"]).read_bytes() == photo
+    assert (store / second["path"]).read_bytes() == logo
+    assert files(store) == {image["path"] for image in (first, second)} | {
+        variant["path"] for image in (first, second) for variant in image["variants"].values()
+    }
+    for image in (first, second):
+        for variant in image["variants"].values():
+            path = store / variant["path"]
+            assert (shape(path), path.stat().st_size) == ((variant["width"], variant["height"]), variant["bytes"])
+    assert crawl.stats["reason"] == "finished"
+
+
+def test_what_is_stored_is_not_fetched_again_and_lacking_or_outdated_sizes_are_made_from_it(
+    tmp_path: Path, server: Server, photo: bytes
+) -> None:
+    links = [server.put(f"/{n}.jpg", photo + bytes(n)) for n in range(3)]
+    settings: dict[str, Any] = {"IMAGES_STORE": str(tmp_path / "store"), "POLITE_IMAGES": {"sizes": SIZES}}
+    before = Crawl(tmp_path / "run", [{"image_urls": links}], settings)
+    assert sorted(server.asked) == ["/0.jpg", "/1.jpg", "/2.jpg"]
+
+    again = Crawl(tmp_path / "run", [{"image_urls": links}], settings)
+    assert len(server.asked) == 3
+    assert again.items[0]["images"] == [{**image, "status": "uptodate"} for image in before.items[0]["images"]]
+
+    store = tmp_path / "store"
+    (store / f"thumbs/small/{name(links[0])}.webp").unlink()
+    (store / f"full/{name(links[1])}.jpg").write_bytes(photo[:9])  # as a crash leaves it where writes are not atomic
+    sizes = {"small": SIZES["small"], "square": {**SIZES["square"], "width": 30}, "new": {"width": 20}}
+    settings["POLITE_IMAGES"] = {"sizes": sizes}
+    mended = Crawl(tmp_path / "run", [{"image_urls": links}], settings)
+    assert server.asked[3:] == ["/1.jpg"]
+    assert [image["status"] for image in mended.items[0]["images"]] == ["uptodate", "downloaded", "uptodate"]
+    for image, original in zip(mended.items[0]["images"], before.items[0]["images"], strict=True):
+        assert image["checksum"] == original["checksum"]
+        assert {size: (v["width"], v["height"]) for size, v in image["variants"].items()} == {
+            "small": (60, 40),
+            "square": (30, 40),
+            "new": (20, 13),
+        }
+        for variant in image["variants"].values():
+            assert shape(store / variant["path"]) == (variant["width"], variant["height"])
+
+    settings["POLITE_IMAGES"] = {"min_width": 1000}
+    refused = Crawl(tmp_path / "run", [{"image_urls": links}], settings)
+    assert refused.outcomes == {"too_small": 3}
+    assert (refused.items[0]["images"], len(server.asked)) == ([], 4)
+
+
+def test_a_project_with_its_own_subclass_fields_and_thumbs_goes_on_as_before(
+    tmp_path: Path, server: Server, photo: bytes
+) -> None:
+    items: list[dict[str, Any]] = [
+        {
+            "agent": agent,
+            "photos": [server.put(f"/{agent}/{n}", photo + agent.encode()) for n in range(2)] + ["http://127.0.0.1:1/"],
+        }
+        for agent in ("ash", "birch")
+    ]
+    settings = {
+        "IMAGES_STORE": str(tmp_path / "store"),
+        "IMAGES_THUMBS": {"thumb": [50, 50]},
+        "NAMEDBYITEM_IMAGES_MIN_WIDTH": 300,
+    }
+    crawl = Crawl(tmp_path / "run", items, settings, pipeline="NamedByItem")
+    assert sorted((item["files"], len(item["failed"])) for item in crawl.items) == [
+        (["ash/0.img", "ash/1.img"], 1),
+        (["birch/0.img", "birch/1.img"], 1),
+    ]
+    store = tmp_path / "store"
+    for item in items:
+        for n, url in enumerate(item["photos"][:2]):
+            assert (store / f"{item['agent']}/{n}.img").read_bytes() == photo + item["agent"].encode()
+            assert shape(store / f"thumbs/thumb/{name(url)}.jpg") == (50, 33)
+    too_small = Crawl(tmp_path / "run2", items, {**settings, "NAMEDBYITEM_IMAGES_MIN_WIDTH": 301}, pipeline="NamedByItem")
+    assert too_small.outcomes == {"too_small": 4}
+
+
+def test_a_name_that_leads_out_of_the_store_is_refused(tmp_path: Path, server: Server, photo: bytes) -> None:
+    items = [{"agent": "../outside", "photos": [server.put("/x", photo)]}]
+    crawl = Crawl(tmp_path / "run", items, {"IMAGES_STORE": str(tmp_path / "store")}, pipeline="NamedByItem")
+    assert len(crawl.items[0]["failed"]) == 1
+    assert "leads out of the store" in crawl.log
+    assert not (tmp_path / "outside").exists()
+    assert "ok" not in crawl.outcomes
+
+
+def test_another_store_is_asked_once_and_gets_the_original_last(tmp_path: Path, server: Server, photo: bytes) -> None:
+    link = server.put("/photo.png", photo)
+    settings = {"IMAGES_STORE": "far://bucket/", "POLITE_IMAGES": {"sizes": SIZES}}
+    crawl = Crawl(tmp_path / "run", [{"image_urls": [link]}] * 2, settings, pipeline="Far")
+    original, small = f"full/{name(link)}.png", f"thumbs/small/{name(link)}.webp"
+    assert crawl.calls == [
+        ["stat", original],
+        ["put", small, "image/webp", "60x40"],
+        ["put", f"thumbs/square/{name(link)}.jpg", "image/jpeg", "40x40"],
+        ["put", original, "image/jpeg", "300x200"],
+    ]
+    assert [len(item["images"]) for item in crawl.items] == [1, 1]
+
+    later = Crawl(tmp_path / "run", [{"image_urls": [link]}], settings, pipeline="Far", stored=[original])
+    assert later.calls == [["stat", original]]
+    image = later.items[0]["images"][0]
+    assert (image["status"], image["checksum"], image["width"]) == ("uptodate", "an-etag", None)
+    assert image["variants"]["small"]["path"] == small
+    assert server.asked == ["/photo.png"]
+
+
+def test_an_image_that_must_wait_when_the_crawl_ends_is_deferred_and_its_item_goes_on(
+    tmp_path: Path, server: Server, photo: bytes
+) -> None:
+    link = server.put("/photo.jpg", photo)
+    settings = {"IMAGES_STORE": str(tmp_path / "store")}
+    crawl = Crawl(tmp_path / "run", [{"image_urls": [link]}], settings, not_now=True)
+    image = crawl.items[0]["images"][0]
+    assert (image["status"], image["path"], image["checksum"]) == ("deferred", f"full/{name(link)}.jpg", None)
+    assert crawl.outcomes == {"deferred": 1}
+    assert server.asked == []
+    assert "Traceback" not in crawl.log
+
+
+def test_the_event_loop_goes_on_while_large_images_are_made(tmp_path: Path, server: Server) -> None:
+    large = encode(Image.effect_noise((4000, 3000), 60).convert("RGB"), "jpeg", quality=85)
+    links = [server.put(f"/{n}.jpg", large + bytes(n)) for n in range(10)]
+    settings = {
+        "IMAGES_STORE": str(tmp_path / "store"),
+        "POLITE_IMAGES": {"sizes": {"wide": {"width": 1600}, "web": {"width": 600, "format": "webp"}}},
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
+    }
+    crawl = Crawl(tmp_path / "run", [{"image_urls": links}], settings)
+    assert crawl.outcomes == {"ok": 10}
+    # On the loop, finished downloads are decoded back to back: seconds. In threads it is some hundredths of a second.
+    assert crawl.stats["lag"] < 1.0
+
+
+def build(code: str, tmp_path: Path) -> str:
+    """What comes of making the pipeline in a fresh process, after some code."""
+    script = f"""
+import sys
+{code}
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.test import get_crawler
+from scrapy_polite.media import PoliteImagesPipeline
+try:
+    print(PoliteImagesPipeline.from_crawler(get_crawler(settings_dict=SETTINGS)).config)
+except (NotConfigured, ValueError) as error:
+    print(type(error).__name__, error)
+"""
+    run = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+STORE = "SETTINGS = {'IMAGES_STORE': sys.argv[1] + '/store'}"
+
+
+def test_without_pyvips_the_extra_is_named_and_no_folder_is_made(tmp_path: Path) -> None:
+    said = build(f"sys.modules['pyvips'] = None\n{STORE}", tmp_path)
+    assert said.startswith("NotConfigured")
+    assert "scrapy-polite[images]" in said
+    assert not (tmp_path / "store").exists()
+
+
+def test_pillow_is_not_needed(tmp_path: Path) -> None:
+    assert build(f"sys.modules['PIL'] = None\n{STORE}", tmp_path).startswith("ImagesConfig(")
+
+
+def test_without_a_store_nothing_is_loaded(tmp_path: Path) -> None:
+    said = build("sys.modules['pyvips'] = None\nSETTINGS = {}", tmp_path)
+    assert said.startswith("NotConfigured")
+    assert "IMAGES_STORE" in said
+
+
+def test_a_wrong_setting_stops_the_crawl_with_nothing_made(tmp_path: Path) -> None:
+    said = build(f"{STORE}\nSETTINGS['POLITE_IMAGES'] = {{'sizes': {{'s': {{'width': -1}}}}}}", tmp_path)
+    assert said.startswith("ValueError POLITE_IMAGES['sizes']['s']['width']: -1")
+    assert not (tmp_path / "store").exists()

@@ -1,0 +1,138 @@
+"""Limits by key, the charges of a request, and what a charge asks of GCRA."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_polite.limits.gcra import Demand
+from scrapy_polite.limits.plan import FAMILIES, Charge, Limit, Limits, plan
+
+WIDTH = 50_000
+
+
+def test_an_increment_is_the_cost_over_the_rate_and_a_key_without_burst_tolerates_one_width() -> None:
+    assert Charge("site:a", 2, 0.5).demand(WIDTH) == Demand("site:a", 4_000_000, WIDTH)
+
+
+def test_a_burst_is_the_time_in_which_it_is_earned() -> None:
+    assert Charge("bucket:s3/x", 1, 50, burst=100).demand(WIDTH) == Demand("bucket:s3/x", 20_000, 2_000_000)
+
+
+def test_a_burst_smaller_than_a_width_still_lets_lateness_be_caught_up() -> None:
+    assert Charge("bucket:s3/x", 1, 50, burst=1).demand(WIDTH).tolerance == WIDTH
+
+
+def test_a_stated_least_interval_is_kept_exactly_whatever_the_tolerance() -> None:
+    demand = Charge("site:a", 1, 1, least=2).demand(WIDTH)
+    assert demand.increment - demand.tolerance == 2_000_000
+
+
+def test_a_stated_least_interval_leaves_no_room_for_a_burst() -> None:
+    assert Charge("site:a", 1, 10, burst=100, least=2).demand(WIDTH).tolerance == WIDTH
+
+
+def test_a_cost_that_takes_longer_than_the_least_interval_rules() -> None:
+    assert Charge("site:a", 4, 1, least=2).demand(WIDTH).increment == 4_000_000
+
+
+@settings(deadline=None)
+@given(st.floats(0.001, 1000), st.floats(0.001, 1000), st.floats(0, 1000), st.floats(0, 1000), st.integers(1, 10**6))
+def test_a_demand_never_promises_more_than_rate_burst_and_least_allow(
+    cost: float, rate: float, burst: float, least: float, width: int
+) -> None:
+    demand = Charge("site:a", cost, rate, burst, least).demand(width)
+    assert demand.increment >= 1
+    assert demand.increment >= cost / rate * 1e6 * (1 - 1e-12)
+    assert width <= demand.tolerance <= max(width, burst / rate * 1e6 * (1 + 1e-12))
+    if least:
+        assert demand.increment - demand.tolerance >= least * 1e6 * (1 - 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("key", "limit"),
+    [
+        ("site:www.example.com", Limit(1.0, 0.0, None)),
+        ("origin:203.0.113.7", Limit(2.0, 0.0, 4)),
+        ("edge:bunny/www.example.com", Limit(20.0, 0.0, None)),
+        ("imageservice:imgix/acme", Limit(20.0, 0.0, None)),
+        ("bucket:s3/photos", Limit(50.0, 100.0, None)),
+    ],
+)
+def test_a_key_has_the_limit_of_its_family(key: str, limit: Limit) -> None:
+    assert Limits(concurrency=4).of(key) == limit
+
+
+def test_the_exact_key_then_the_longest_pattern_then_the_family_each_for_what_it_states() -> None:
+    limits = Limits(
+        origin=2.0,
+        concurrency=8,
+        overrides={
+            "origin:*": {"rate": 3, "burst": 1},
+            "origin:*.platform.test": {"rate": 4},
+            "origin:sites.platform.test": {"concurrency": 2},
+        },
+    )
+    assert limits.of("origin:else.test") == Limit(3.0, 1.0, 8)
+    assert limits.of("origin:api.platform.test") == Limit(4.0, 1.0, 8)
+    assert limits.of("origin:sites.platform.test") == Limit(4.0, 1.0, 2)
+    assert limits.of("site:sites.platform.test") == Limit(1.0, 0.0, None)
+
+
+def test_an_override_may_lift_the_cap_on_requests_in_flight() -> None:
+    limits = Limits(concurrency=8, overrides={"origin:own.test": {"concurrency": None}})
+    assert limits.of("origin:own.test").concurrency is None
+
+
+def test_a_pattern_may_span_families() -> None:
+    limits = Limits(overrides={"*:*example.com": {"rate": 0.1}})
+    assert limits.of("site:www.example.com").rate == limits.of("origin:example.com").rate == 0.1
+
+
+@pytest.mark.parametrize("key", ["", "site", "site:", "host:example.com", ":", "None"])
+def test_what_is_no_key_is_never_given_a_shared_limit(key: str) -> None:
+    with pytest.raises(ValueError, match="is no key") as error:
+        Limits().of(key)
+    assert all(name in str(error.value) for name in FAMILIES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ({"site": 0}, "POLITE_SITE_RATE"),
+        ({"site": True}, "POLITE_SITE_RATE"),
+        ({"origin": -1}, "POLITE_ORIGIN_RATE"),
+        ({"edge": float("nan")}, "POLITE_EDGE_RATE"),
+        ({"edge": "20"}, "POLITE_EDGE_RATE"),
+        ({"bucket": (0, 1)}, "POLITE_BUCKET_RATE"),
+        ({"bucket": (1, -1)}, "POLITE_BUCKET_BURST"),
+        ({"concurrency": 0}, "POLITE_ORIGIN_CONCURRENCY"),
+        ({"concurrency": 1.5}, "POLITE_ORIGIN_CONCURRENCY"),
+        ({"overrides": {"example.com": {"rate": 1}}}, "POLITE_LIMITS"),
+        ({"overrides": {"site:": {"rate": 1}}}, "is no key"),
+        ({"overrides": {"site:a": {}}}, "POLITE_LIMITS"),
+        ({"overrides": {"site:a": 5}}, "POLITE_LIMITS"),
+        ({"overrides": {"site:a": {"delay": 5}}}, "POLITE_LIMITS"),
+        ({"overrides": {"site:a": {"rate": float("inf")}}}, "POLITE_LIMITS"),
+        ({"overrides": {"site:a": {"burst": None}}}, "POLITE_LIMITS"),
+        ({"overrides": {"site:a": {"concurrency": 0}}}, "POLITE_LIMITS"),
+    ],
+)
+def test_a_wrong_limit_is_named_with_its_setting(arguments: dict[str, object], name: str) -> None:
+    with pytest.raises(ValueError, match=name):
+        Limits(**arguments)  # type: ignore[arg-type]
+
+
+def test_a_plan_charges_every_key_once_in_the_order_given() -> None:
+    keys = ["site:a.test", "origin:o", "site:a.test", "bucket:s3/x"]
+    assert plan(keys, 2, Limits()) == (
+        Charge("site:a.test", 2, 1.0),
+        Charge("origin:o", 2, 2.0),
+        Charge("bucket:s3/x", 2, 50.0, 100.0),
+    )
+
+
+def test_a_crawl_delay_is_the_sites_and_not_its_origins() -> None:
+    site, origin = plan(["site:a.test", "origin:o"], 2, Limits(), least=30)
+    assert (site.least, origin.least) == (30, 0)

@@ -1,0 +1,445 @@
+from __future__ import annotations
+
+import html
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from urllib.parse import parse_qs, quote, urlsplit
+
+import ada_url
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lxml import html as lxml_html
+from made_up_keys import made_up_keys, secret_part
+
+from scrapy_polite.redaction import PRESETS, Budget, Redactor, policy_from, redact, replacement
+from scrapy_polite.redaction.anchors import Anchors
+from scrapy_polite.redaction.escapes import View, unescape
+from scrapy_polite.redaction.policy import KINDS
+
+SECRETS = Redactor(PRESETS["secrets"])
+STRICT = Redactor(PRESETS["gdpr-strict"])
+LISTING = Redactor(PRESETS["listing"])
+
+
+def _entities(text: str, form: str) -> str:
+    return "".join(c if c.isalnum() else form.format(ord(c)) for c in text)
+
+
+# How pages hold a value; `=` and `&` around it where it is part of a URL.
+PLACES: dict[str, Callable[[str], str]] = {
+    "text": lambda v: f"<p>The key is {v}.</p>",
+    "non-ascii text": lambda v: f"<p>Größe “{v}” — ключ</p>",
+    "attribute": lambda v: f'<div data-key="{html.escape(v)}">',
+    "attribute in apostrophes": lambda v: f"<div data-key='{html.escape(v)}'>",
+    "attribute without quotes": lambda v: f"<div data-key={v}>",
+    "script": lambda v: f"<script>var key='{v}';</script>",
+    "bare in a script": lambda v: f"<script>load({v})</script>",
+    "comment": lambda v: f"<!-- {v} -->",
+    "tight comment": lambda v: f"<!--{v}-->",
+    "style": lambda v: f"<style>a{{background:url(/t?k={v})}}</style>",
+    "query string": lambda v: f"https://x.example/a?v=1&key={v}&z=1#top",
+    "escaped query string": lambda v: f'<a href="https://x.example/a?v=1&amp;key={v}&amp;z=1">',
+    "fragment": lambda v: f"https://x.example/a#{v}",
+    "path": lambda v: f"https://x.example/k/{v}/tiles.json",
+    "percent-encoded": lambda v: f"/r?to={quote(f'https://x.example/?key={v}&z=1', safe='')}",
+    "percent-encoded twice": lambda v: f"/r?to={quote(quote(f'?key={v}&z=1', safe=''), safe='')}",
+    "json": lambda v: json.dumps({"key": v, "after": [1, "x/y"]}),
+    "json, slashes escaped": lambda v: json.dumps({"url": f"https://x.example/?key={v}&z=1"}).replace("/", "\\/"),
+    "json, signs escaped": lambda v: (
+        json.dumps({"url": f"https://x.example/?key={v}&z=1"})
+        .replace("=", "\\u003d")
+        .replace("&", "\\u0026")
+        .replace("-", "\\u002D")
+    ),
+    "json after a line break": lambda v: json.dumps(f"one\n{v}\ntwo"),
+    "json inside json": lambda v: json.dumps({"state": json.dumps({"text": f"a\n{v}", "key": v.lower()[:0]})}),
+    "json in an attribute": lambda v: f'<div data-state="{html.escape(json.dumps({"key": v}))}">',
+    "decimal entities": lambda v: f'<div data-key="{_entities(f"={v}&", "&#{};")}">',
+    "hex entities": lambda v: f'<div data-key="{_entities(f"={v}&", "&#x{:x};")}">',
+    "backslash x": lambda v: f'<script>k="{_entities(f"={v}&", chr(92) + "x{:02x}")}"</script>',
+    "backslash u": lambda v: f'<script>k="{_entities(f"={v}&", chr(92) + "u{:04X}")}"</script>',
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("kind", made_up_keys())
+def test_a_key_is_found_wherever_a_page_puts_it(kind: str, place: str) -> None:
+    for seed in range(3):
+        page = PLACES[place](made_up_keys(seed)[kind])
+        result = SECRETS.text(page)
+        assert [finding.kind for finding in result.findings] == [kind]
+        # Of the page all is kept but one stretch.
+        before, after = result.text.split(replacement(kind))
+        assert page.startswith(before)
+        assert page.endswith(after)
+        assert len(page) - len(before) - len(after) >= len(secret_part(made_up_keys(seed)[kind]))
+        assert SECRETS.text(result.text).text == result.text
+
+
+@pytest.mark.parametrize("place", [p for p in PLACES if p not in ("attribute without quotes", "bare in a script")])
+def test_an_address_is_found_wherever_a_page_puts_it(place: str) -> None:
+    result = STRICT.text(PLACES[place]("jo.bloggs+home@mail.agency-1.co.uk"))
+    assert "email" in {finding.kind for finding in result.findings}
+    assert "bloggs" not in unescape(result.text)
+    assert "agency-1" not in unescape(result.text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "jo@x.example",
+        "<jo@x.example>",
+        "mailto:jo@x.example?subject=Hi",
+        "jo&#64;x.example",
+        "jo&#x40;x.example",
+        "jo&commat;x.example",
+        "jo%40x.example",
+        "%20jo%40x.example%20",
+        "\\njo\\u0040x.example",
+        "o'brien@x.example",
+        "o&#39;brien@x.example",
+        "jörg@bücher.example",
+        "https://outlook.example/book/Jo@x.example/",
+        "<!--jo@x.example-->",
+        "Write to jo@x.example.",
+    ],
+)
+def test_spellings_of_an_address(text: str) -> None:
+    result = STRICT.text(text)
+    assert [finding.kind for finding in result.findings] == ["email"]
+    assert "jo" not in result.text.lower().replace("subject", "")
+    assert "brien" not in result.text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "srcset='/i/thumbnail@2x.png 2x'",
+        "https://cdn.example/npm/jquery@3.6.0/jquery.min.js",
+        "jquery@3.6.0.min.js",
+        "@media (min-width: 640px) { a { color: red } }",
+        "https://user:pa55w0rd@host.example/x",
+        '{"u":"https:\\/\\/user:pa55w0rd@host.example"}',
+        "https://blog.example/@someone/story",
+        "f!@#$ that",
+        'integrity="sha384-oqVuAfXRKap7fdgcCY5uykM6+R9GqQ8K/uxy9rx7HNQlGYl1kPzQho1wx4JwY8wC"',
+        "e.unk_token,this.vocab=new Array(",
+        "recallNoticesRecallBusinessUnits-validation-group-1297083594-1",
+        "FFFFFFFFFFFFFFFFC90FDAA22168C234C4C6628B80DC1CD129024E088A67CC74020BBEA63B139B22514A08798E3404DDEE37",
+        "QQQAIza0123456789abcdefghijklmnopqrstuvwxyABC",
+        "AIza" + "a" * 35,
+        '"at_millis": 1548138160707, "price": 0.07946095812',
+        "2024-01-05 07:30:15",
+        "550e8400-e29b-0116-4960-0000446655440000",
+        "#0161496 M0 0161.4960 12 34",
+        "07700 900123",
+        '"packageVersion":"10.7.31.9"',
+    ],
+)
+def test_what_only_looks_like_one_is_left_alone(text: str) -> None:
+    assert STRICT.text(text).text == text
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "020 7946 0958",
+        "(020) 7946 0958",
+        "02079460958",
+        "0161 496 0000",
+        "+44 20 7946 0958",
+        "+44 (0)20 7946 0958",
+        "+442079460958",
+        "0044 20 7946 0958",
+        "+1 212-555-2368",
+        "&#43;44 20 7946 0958",
+        "%2B442079460958",
+        "\\u002b442079460958",
+        "020&nbsp;7946&nbsp;0958",
+        "020%207946%200958",
+        "020+7946+0958",
+    ],
+)
+@pytest.mark.parametrize("around", ["Call {} now", '<a href="tel:{}">', "a\\n{}\\nb", "?q=call%20{}&x=1", '{{"phone":"{}"}}'])
+def test_spellings_of_a_phone_number(number: str, around: str) -> None:
+    result = STRICT.text(around.format(number))
+    assert result.text == around.format(replacement("phone"))
+    assert [finding.kind for finding in result.findings] == ["phone"]
+
+
+def test_numbers_side_by_side_are_told_apart() -> None:
+    assert STRICT.text("020 7946 0958/0161 496 0000, 01 020 7946 0958").text == (
+        "~redacted-phone~/~redacted-phone~, 01 ~redacted-phone~"
+    )
+
+
+def test_regions_without_a_leading_zero_need_groups() -> None:
+    policy = policy_from({"preset": "gdpr-strict", "regions": ["US"]})
+    assert policy is not None
+    us = Redactor(policy)
+    assert us.text("Call (212) 555-2368 or 212-555-2368").text == "Call ~redacted-phone~ or ~redacted-phone~"
+    assert us.text("id=2125552368 costs 212 555").text == "id=2125552368 costs 212 555"
+
+
+def test_an_unknown_region_is_refused() -> None:
+    policy = policy_from({"preset": "gdpr-strict", "regions": ["XX"]})
+    assert policy is not None
+    with pytest.raises(ValueError, match="'XX'"):
+        Redactor(policy)
+
+
+def test_without_the_extra_a_policy_that_wants_phones_says_which_and_one_that_does_not_works() -> None:
+    program = (
+        "import sys; sys.modules['phonenumbers'] = None\n"
+        "from scrapy_polite.redaction import redact\n"
+        "assert redact('a jo@x.example', {'kinds': {'email': 'replace'}}) == 'a ~redacted-email~'\n"
+        "try: redact('a jo@x.example', 'gdpr-strict')\n"
+        "except ValueError as e: print(e)\n"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "scrapy-polite[phone]" in answer.stdout
+    assert "POLITE_REDACT" in answer.stdout
+
+
+def test_phone_numbers_are_not_loaded_for_keys() -> None:
+    program = (
+        "import sys; from scrapy_polite.redaction import redact; redact('x' * 99); assert 'phonenumbers' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_listing_keeps_the_office_and_its_lines() -> None:
+    text = "info@agency.example jo@agency.example 020 7946 0958"
+    assert LISTING.text(text, "description").text == "info@agency.example ~redacted-email~ ~redacted-phone~"
+    assert LISTING.text(text, "agent.phone").text == "info@agency.example ~redacted-email~ 020 7946 0958"
+
+
+def test_overlapping_values_go_as_one() -> None:
+    key = made_up_keys()["github-token"]
+    result = STRICT.text(f"<{key}@mail.example>")
+    assert result.text == "<~redacted-email~>"
+    assert len(result.findings) == 1
+
+
+def test_a_dropped_text_is_empty_and_says_why() -> None:
+    policy = policy_from({"kinds": {"jwt": "drop"}})
+    assert policy is not None
+    result = Redactor(policy).text("a " + made_up_keys()["jwt"])
+    assert (result.text, result.dropped) == ("", "policy")
+    assert redact("a " + made_up_keys()["jwt"], policy) == "~redacted-text~"
+
+
+def test_over_budget_nothing_is_passed_on() -> None:
+    text = made_up_keys()["jwt"] + " a@b.example" * 500
+    result = Redactor(PRESETS["gdpr-strict"], Budget(base=1000, per_character=0)).text(text)
+    assert (result.text, result.findings, result.dropped) == ("", (), "over_budget")
+
+
+def test_findings_point_at_the_value_and_never_hold_it() -> None:
+    key = made_up_keys()["google-api-key"]
+    text = f"é {key} é"
+    (finding,) = SECRETS.text(text).findings
+    assert text[finding.start : finding.end] == key
+    assert key not in repr(finding)
+
+
+def test_the_function_takes_every_form_of_a_policy() -> None:
+    key = made_up_keys()["stripe-secret"]
+    assert redact(f"k={key}") == "k=~redacted-stripe-secret~"
+    assert redact(f"k={key}", {"kinds": {"stripe-*": "keep"}}) == f"k={key}"
+    assert redact(f"k={key}", PRESETS["listing"]) == "k=~redacted-stripe-secret~"
+    with pytest.raises(ValueError, match="'none'"):
+        redact("x", "none")
+
+
+def test_what_is_put_in_is_legal_everywhere() -> None:
+    for kind in KINDS:
+        text = replacement(kind)
+        assert set(text) <= set("abcdefghijklmnopqrstuvwxyz0123456789-~")
+        assert html.escape(text) == quote(text) == json.dumps(text)[1:-1] == text
+
+
+def _page(keys: dict[str, str], mails: bool = True) -> str:
+    """A page as sites really write them, with a key in every place."""
+    everywhere = "\n".join(PLACES[place](key) for key in keys.values() for place in PLACES if place.startswith(("attr", "esc")))
+    state = json.dumps({kind: {"key": key, "url": f"https://x.example/?k={quote(key)}&a=1"} for kind, key in keys.items()})
+    people = '<a href="mailto:jo@agency.example">Jo</a> <a href="tel:+442079460958">020 7946 0958</a>' if mails else ""
+    comments = "\n".join(f"<!--{key}-->" for key in keys.values())
+    links = "\n".join(f'<img src="https://i.example/{i}?t={quote(k)}&amp;w=1">' for i, k in enumerate(keys.values()))
+    return (
+        f"<!DOCTYPE html><html><head><title>Homes &amp; gardens</title><style>a{{b:url('/x?k={keys['jwt']}')}}</style>"
+        f'</head><body class="a b">{people}{everywhere}{links}{comments}<script type="application/json">{state}</script>'
+        f'<script type="application/ld+json">{json.dumps({"@type": "Person", "email": "jo@agency.example"})}</script>'
+        f"<script>window.s = JSON.parse({json.dumps(state)}); init('{keys['mapbox-public']}')</script></body></html>"
+    )
+
+
+def _structure(page: str) -> list[tuple[object, tuple[str, ...]]]:
+    return [(node.tag, tuple(node.attrib)) for node in lxml_html.document_fromstring(page).iter()]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_page_stays_a_page(seed: int) -> None:
+    keys = made_up_keys(seed)
+    page = _page(keys)
+    result = STRICT.text(page)
+    for kind, key in keys.items():
+        assert secret_part(key) not in result.text, kind
+        assert secret_part(key) not in unescape(unescape(result.text)), kind
+    assert _structure(page) == _structure(result.text)
+    tree = lxml_html.document_fromstring(result.text)
+    for script in tree.xpath("//script[contains(@type, 'json')]/text()"):
+        json.loads(script)
+    for old, new in zip(
+        lxml_html.document_fromstring(page).xpath("//@src | //@href"), tree.xpath("//@src | //@href"), strict=True
+    ):
+        assert ada_url.check_url(new)
+        assert urlsplit(old)[:2] == urlsplit(new)[:2]
+        assert parse_qs(urlsplit(old).query).keys() == parse_qs(urlsplit(new).query).keys()
+    assert STRICT.text(result.text).text == result.text
+
+
+_FRAGMENTS = st.one_of(
+    st.integers(0, 30).flatmap(lambda seed: st.sampled_from(sorted(made_up_keys(seed).values()))),
+    st.sampled_from(
+        [
+            "jo@x.example",
+            "info@a.example",
+            "020 7946 0958",
+            "+442079460958",
+            "0161-496-0000",
+            "eyJ",
+            "ghp_",
+            "@",
+            "%40",
+            "&#64;",
+        ]
+    ),
+    st.sampled_from(
+        ["-", "--", "-->", "<!--", ".", "/", "\\", "\\n", "\\u0026", "%3D", "&amp;", "&quot;", "+", "~", "'", " ", "é"]
+    ),
+    st.text(max_size=4),
+)
+
+
+@settings(deadline=None, max_examples=400)
+@given(st.lists(_FRAGMENTS, max_size=8).map("".join))
+def test_a_second_pass_finds_nothing(text: str) -> None:
+    result = STRICT.text(text)
+    assert STRICT.text(result.text).text == result.text
+
+
+_JSON = st.recursive(
+    st.none() | st.integers() | st.floats(allow_nan=False) | st.lists(_FRAGMENTS, max_size=4).map("".join),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+def _without_text(value: object) -> object:
+    if isinstance(value, dict):
+        return [_without_text(part) for part in value.values()]
+    if isinstance(value, list):
+        return [_without_text(part) for part in value]
+    return "text" if isinstance(value, str) else value
+
+
+@settings(deadline=None, max_examples=300)
+@given(_JSON, st.booleans(), st.booleans())
+def test_json_stays_json_and_numbers_stay_numbers(value: object, ascii_only: bool, twice: bool) -> None:
+    text = json.dumps(value, ensure_ascii=ascii_only)
+    if twice:
+        text = json.dumps(text, ensure_ascii=ascii_only)
+    redacted = json.loads(STRICT.text(text).text)
+    if twice:
+        redacted = json.loads(redacted)
+    assert _without_text(redacted) == _without_text(value)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(_FRAGMENTS, max_size=5).map("".join), st.lists(_FRAGMENTS, max_size=3).map("".join))
+def test_urls_and_attributes_keep_their_parts(value: str, other: str) -> None:
+    url = f"https://x.example/p?a={quote(value.encode('utf-8', 'replace'))}&b={quote(other.encode('utf-8', 'replace'))}#f"
+    new = STRICT.text(url).text
+    assert ada_url.check_url(new)
+    assert urlsplit(new)[:2] == ("https", "x.example")
+    assert (new.count("&"), new.count("="), urlsplit(new).fragment) == (1, 2, "f")
+    tag = f'<i a="{html.escape(value)}" b="{html.escape(other)}">x</i>'
+    assert [c for c in STRICT.text(tag).text if c in "<>\"'"] == [c for c in tag if c in "<>\"'"]
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(_FRAGMENTS, max_size=6).map("".join))
+def test_a_view_leads_back_to_the_page(text: str) -> None:
+    view = View(text, 0, len(text))
+    assert view.text == unescape(text)
+    assert view.origin(len(view.text)) == len(text)
+    pieces = [text[view.origin(i) : view.origin(i + 1)] for i in range(len(view.text))]
+    assert "".join(pieces) == text
+    assert all(view.position(view.origin(i)) == i for i in range(len(view.text)))
+
+
+def test_a_two_letter_anchor_is_found_between_boundaries_only() -> None:
+    anchors = Anchors([["AC"], ["SK"]])
+    text = "AC1 xAC2 é'AC3 \\u003dSK4 %3DAC5 BACK AC"
+    assert sorted((hit.at, hit.rules) for hit in anchors.hits(text)) == [
+        (text.index("AC1"), (0,)),
+        (text.index("AC3"), (0,)),
+        (text.index("SK4"), (1,)),
+        (text.index("AC5"), (0,)),
+    ]
+
+
+def test_lone_surrogates_and_nulls_are_no_obstacle() -> None:
+    key = made_up_keys()["aws-access-key-id"]
+    assert redact(f"\udc80\x00{key}\ud83d") == "\udc80\x00~redacted-aws-access-key-id~\ud83d"
+
+
+ATTACKS = {
+    **{f"a run of {c!r}": c * 100_000 for c in 'aA0@.-_/\\%& <"é'},
+    "eyJ": "eyJ" * 33_000,
+    "eyJ.": "eyJ." * 25_000,
+    "eyJ-": "eyJ-" * 25_000,
+    "eyJ&": ".eyJ&" * 20_000,
+    "one endless token": "eyJ" + "a" * 100_000,
+    "endless tokens": "eyJaaaaaaaaaaaaaaa." * 5_000,
+    "ghp_": "ghp_" * 25_000,
+    "pk_live_": " pk_live_" * 11_000,
+    "a@": "a@" * 50_000,
+    "a@a.": "a@a." * 25_000,
+    "%40a": "%40a" * 25_000,
+    "an endless mailbox": "a." * 50_000 + "@b.example",
+    "01": "01" * 50_000,
+    "0 1": "01 " * 33_000,
+    "+1 ": "+1 " * 33_000,
+    "(0": "(0" * 50_000,
+    "numbers cut short": "020 7946 095 " * 8_000,
+    "escaped ats": ("\\" * 40 + "@a") * 2_400,
+    "&amp;": "&amp;" * 20_000,
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_hostile_text_costs_little(attack: str) -> None:
+    # 50 to 100 ms at the worst where this was written; the bound is for any machine.
+    started = time.process_time()
+    STRICT.text(ATTACKS[attack])
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize("attack", ["eyJ.", "a@", "+1 ", "%40a", "numbers cut short"])
+def test_eight_times_the_hostile_text_costs_about_eight_times_as_much(attack: str) -> None:
+    def cost(text: str) -> float:
+        best = 1e9
+        for _ in range(3):
+            started = time.process_time()
+            STRICT.text(text)
+            best = min(best, time.process_time() - started)
+        return best
+
+    text = ATTACKS[attack]
+    assert cost(text * 8) < 30 * cost(text) + 0.2

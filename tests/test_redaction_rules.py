@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_up_keys import ALPHANUMERIC, made_up_keys, secret_part
+
+from scrapy_polite.redaction import PRESETS, Redactor, policy_from
+from scrapy_polite.redaction.policy import KINDS
+from scrapy_polite.redaction.rules import RULES, check
+from scrapy_polite.redaction.validators import Verdict, github_checksum, github_token, jwt, mapbox_token, varied
+
+SECRETS = Redactor(PRESETS["secrets"])
+GOOD = next(rule for rule in RULES if rule.kind == "google-oauth-secret")
+
+
+@pytest.mark.parametrize("kind", made_up_keys())
+@pytest.mark.parametrize("seed", range(5))
+def test_every_kind_of_key_is_found_whole_and_named(kind: str, seed: int) -> None:
+    key = made_up_keys(seed)[kind]
+    result = SECRETS.text(f"a {key} b")
+    assert [finding.kind for finding in result.findings] == [kind]
+    assert result.text == f"a {key}".replace(secret_part(key), f"~redacted-{kind}~") + " b"
+
+
+def test_every_rule_for_keys_has_a_made_up_key() -> None:
+    assert set(made_up_keys()) == {rule.kind for rule in RULES if rule.exposure != "personal"}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.kind)
+def test_no_value_contains_what_holds_a_page_together(rule: object) -> None:
+    assert isinstance(rule, type(GOOD))
+    shape = re.compile(rule.shape, re.ASCII)
+
+    @settings(deadline=None, max_examples=25)
+    @given(st.from_regex(shape))
+    def holds(text: str) -> None:
+        match = shape.search(text)
+        assert match is not None
+        value = match["value"] if "value" in shape.groupindex else match[0]
+        assert not set(value) & set("\"'<>`\\{} \t\r\n&;")
+
+    holds()
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        (replace(GOOD, kind="Google Key"), "small letters"),
+        (replace(GOOD, anchors=()), "no anchor"),
+        (replace(GOOD, anchors=("",)), "anchor"),
+        (replace(GOOD, anchors=("a",)), "anchor"),
+        (replace(GOOD, anchors=("schlüssel",)), "anchor"),
+        (replace(GOOD, shape=r"GOCSPX-[\w-]+"), "upper bound"),
+        (replace(GOOD, shape=r"GOCSPX-[\w-]{28,}"), "upper bound"),
+        (replace(GOOD, shape=r"GOCSPX-(.*)"), "upper bound"),
+        (replace(GOOD, shape=r"GOCSPX-(\w{28}"), "no regular expression"),
+        (replace(GOOD, back=r"x\Z"), "need each other"),
+        (replace(GOOD, source="somebody said so"), "no source"),
+    ],
+)
+def test_a_rule_that_cannot_work_is_refused_by_name(row: object, problem: str) -> None:
+    assert isinstance(row, type(GOOD))
+    with pytest.raises(ValueError, match=problem) as refusal:
+        check([row])
+    assert repr(row.kind) in str(refusal.value)
+
+
+def test_two_rules_of_one_name_are_refused() -> None:
+    with pytest.raises(ValueError, match="twice"):
+        check([GOOD, GOOD])
+
+
+def test_bounded_quantifiers_and_literal_stars_are_accepted() -> None:
+    check([replace(GOOD, shape=r"GOCSPX-[*+{]\*\+{2}a{1,3}b{,4}")])
+
+
+def test_the_checksum_of_github_is_the_published_one() -> None:
+    # The example of the announcement's readers: https://gist.github.com/coolaj86/ (a token that was never valid).
+    assert github_checksum("zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ") == "0mLq17"
+
+
+@settings(deadline=None)
+@given(st.text(ALPHANUMERIC, min_size=30, max_size=30), st.integers(0, 35))
+def test_a_damaged_token_is_likely_and_still_redacted(entropy: str, at: int) -> None:
+    token = "ghp_" + entropy + github_checksum(entropy)
+    assert github_token(token) is Verdict.CERTAIN
+    damaged = token[: 4 + at] + ("a" if token[4 + at] != "a" else "b") + token[5 + at :]
+    assert github_token(damaged) is Verdict.LIKELY
+    assert damaged not in SECRETS.text(f"token={damaged}").text
+
+
+def test_a_token_is_certain_only_if_its_parts_decode() -> None:
+    keys = made_up_keys()
+    assert jwt(keys["jwt"]) is Verdict.CERTAIN
+    assert jwt("eyJhbGciOi__________.eyJ.x") is Verdict.REJECT
+    assert jwt("W10.e30.x") is Verdict.REJECT
+    assert mapbox_token(keys["mapbox-public"]) is Verdict.CERTAIN
+    assert mapbox_token("pk.eyJxxxxxxxxxxxxxxxxxxxxxx.aaaaaaaaaaaaaaaaaaaaaa") is Verdict.LIKELY
+
+
+def test_a_header_nested_without_end_is_no_token_and_no_crash() -> None:
+    assert jwt("W1tb" * 4000 + ".e30.x") is Verdict.REJECT
+
+
+def test_fillers_are_no_keys() -> None:
+    assert varied("AIza" + "a" * 35) is Verdict.REJECT
+    assert varied("AIzaSy" + "X" * 33) is Verdict.REJECT
+
+
+@pytest.mark.parametrize("value", ["secrets", "gdpr-strict", "listing"])
+def test_a_preset_is_taken_by_its_name(value: str) -> None:
+    assert policy_from(value) is PRESETS[value]
+
+
+def test_nothing_means_off() -> None:
+    assert policy_from(None) is None
+    assert policy_from("") is None
+
+
+def test_fields_come_before_kinds_and_kinds_before_the_preset() -> None:
+    policy = policy_from(
+        {
+            "preset": "gdpr-strict",
+            "kinds": {"google-*": "keep", "publishable": "drop"},
+            "fields": {"agent.*": {"email": "keep"}, "map": "keep"},
+            "regions": ["IE", "GB"],
+        }
+    )
+    assert policy is not None
+    assert policy.action("map", "stripe-secret") == "keep"
+    assert policy.action("Agent.Mail", "email") == "keep"
+    assert policy.action("agent.mail", "phone") == "replace"
+    assert policy.action("page", "google-api-key") == "keep"
+    assert policy.action("page", "mapbox-public") == "drop"
+    assert policy.action("page", "email") == "replace"
+    assert policy.regions == ("IE", "GB")
+
+
+def test_what_is_kept_everywhere_is_not_looked_for() -> None:
+    assert not PRESETS["secrets"].wants("email")
+    assert not PRESETS["listing"].wants("email-role")
+    assert PRESETS["listing"].wants("phone")
+    assert all(PRESETS["gdpr-strict"].wants(kind) for kind in KINDS)
+
+
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        ("secret", "no preset 'secret'"),
+        (True, "bool"),
+        (["secrets"], "list"),
+        ({"presett": "secrets"}, "'presett'"),
+        ({"preset": "strict"}, "'strict'"),
+        ({"kinds": ["email"]}, "'kinds'"),
+        ({"kinds": {"e-mail": "keep"}}, "'e-mail'"),
+        ({"kinds": {"email": "hide"}}, "'hide'"),
+        ({"fields": {"agent": "remove"}}, "'remove'"),
+        ({"fields": {"agent": {"email": 1}}}, "action 1"),
+        ({"regions": "GB"}, "'GB'"),
+        ({"regions": []}, "regions"),
+        ({"regions": ["gb"]}, "'gb'"),
+    ],
+)
+def test_a_wrong_policy_is_named_with_what_is_accepted(value: object, names: str) -> None:
+    with pytest.raises(ValueError, match="POLITE_REDACT") as refusal:
+        policy_from(value)
+    assert names in str(refusal.value)
+    assert "gdpr-strict" in str(refusal.value)
