@@ -1,8 +1,9 @@
 """The add-on: one line in ``ADDONS`` puts every part in its place, and nothing of the user's is lost.
 
-A user's own settings win, with two exceptions. The guard's layers stay: a download handler or a resolver of the user's is kept,
-but inside ours. And Scrapy's own throttling is taken over, not added up: its values become limits of sites, and Scrapy's are
-set aside at the user's own priority, which one line in the log says.
+A user's own settings win, with two exceptions. The guard's layers stay: a download handler of the user's is kept, but inside
+ours; a resolver of the user's is set aside, since only what the guard has resolved and judged is dialled. And Scrapy's own
+throttling is taken over, not added up: its values become limits of sites, and Scrapy's are set aside at the user's own priority,
+which one line in the log says.
 
 Errors here are ``ValueError``: ``NotConfigured`` would mean "go on without the add-on", and that is the one thing that must
 not happen.
@@ -41,6 +42,9 @@ OURS: Final = {"http": handlers.PoliteHttpHandler, "https": handlers.PoliteHttps
 OUTSIDE_THE_REACTOR: Final = ("scrapy.core.downloader.handlers._aiohttp", "scrapy.core.downloader.handlers._httpx")
 """Handlers with a network of their own: no resolver and no ``connectTCP`` that could be guarded."""
 
+NOT_FETCHED: Final = ("data",)
+"""Schemes besides http and https whose handler stays: nothing is fetched for them."""
+
 HIGH: Final = 1000
 """What Scrapy's own limits are set to where ours take over."""
 
@@ -66,7 +70,7 @@ class Addon:
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
         """The reactor's resolver is chosen before any crawler is made."""
         if is_enabled(settings):
-            _put(settings, "TWISTED_DNS_RESOLVER", PinningResolver)
+            _put_resolver(settings)
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Put the parts in their places. Raises ``ValueError`` for a wrong setting, and for a project in which the guard
@@ -79,7 +83,8 @@ class Addon:
                 "TWISTED_REACTOR_ENABLED = False: the guard stands in Twisted's reactor, and without one nothing would be "
                 "guarded. Remove the setting, or set POLITE_ENABLED = False to crawl without protection."
             )
-        _put(settings, "TWISTED_DNS_RESOLVER", PinningResolver)
+        _require_extension(settings)
+        _put_resolver(settings)
         _wrap_handlers(settings)
         take_throttling_over(settings, getattr(self._crawler, "spidercls", None))
         for name, value in {
@@ -90,6 +95,12 @@ class Addon:
             "HTTPPROXY_ENABLED": False,
         }.items():
             settings.set(name, value, priority="addon")
+        if load_object(settings["SCHEDULER_PRIORITY_QUEUE"]) is not OriginQueue:
+            logger.warning(
+                "SCHEDULER_PRIORITY_QUEUE = %r is not scrapy_polite.queue.OriginQueue: requests wait in the downloader, "
+                "where each takes a place of CONCURRENT_REQUESTS",
+                settings["SCHEDULER_PRIORITY_QUEUE"],
+            )
         settings.setdefault_in_component_priority_dict("EXTENSIONS", PoliteExtension, 10)
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", ListenerMiddleware, 990)
         _replace_builtin(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, PoliteRobotsTxtMiddleware)
@@ -104,13 +115,35 @@ def is_enabled(settings: BaseSettings) -> bool:
     return str(settings.get("POLITE_ENABLED", True)).strip().lower() not in ("false", "0")
 
 
-def _put(settings: BaseSettings, name: str, value: object) -> None:
-    """Set what the user may not unset, at the user's own priority."""
-    settings.set(name, value, priority=max(ADDON, settings.getpriority(name) or 0))
+def _put_resolver(settings: BaseSettings) -> None:
+    """The guard's resolver, at the user's own priority, also under the name that Scrapy has deprecated but obeys."""
+    for name in ("TWISTED_DNS_RESOLVER", "DNS_RESOLVER"):
+        priority = settings.getpriority(name) or 0
+        if name == "DNS_RESOLVER" and not priority:
+            continue
+        if priority and settings[name] is not PinningResolver:
+            logger.warning(
+                "%s = %r is set aside: names are resolved by the guard, with the servers of POLITE_DNS_SERVERS",
+                name,
+                settings[name],
+            )
+        settings.set(name, PinningResolver, priority=max(ADDON, priority))
+
+
+def _require_extension(settings: BaseSettings) -> None:
+    """The extension is what sees to it that the layers stand; without it a crawl could run unprotected."""
+    own: BaseSettings = settings["EXTENSIONS"]
+    for key, place in own.items():
+        if place is None and load_object(key) is PoliteExtension:
+            raise ValueError(
+                f"EXTENSIONS = {{{key!r}: None}}: this extension puts the guard's layers in place, and they stay. Remove the "
+                "entry, or set POLITE_ENABLED = False to crawl without protection."
+            )
 
 
 def _wrap_handlers(settings: BaseSettings) -> None:
-    """Ours for http and https, around whatever was there."""
+    """Ours for http and https, around whatever was there. None at all for schemes that the guard does not know: the
+    listener refuses their requests, and where that is disabled there must be nobody who would make them."""
     known = settings.getwithbase("DOWNLOAD_HANDLERS")
     own: BaseSettings = settings["DOWNLOAD_HANDLERS"]
     inside = dict(settings.get(FALLBACK_HANDLERS) or {})
@@ -118,15 +151,17 @@ def _wrap_handlers(settings: BaseSettings) -> None:
         theirs = known.get(scheme)
         if theirs is None or theirs is ours:
             continue
-        cls = load_object(theirs)
-        module = getattr(cls, "__module__", "")
-        if module.startswith(OUTSIDE_THE_REACTOR):
+        ancestors = getattr(load_object(theirs), "__mro__", ())
+        if any(ancestor.__module__.startswith(OUTSIDE_THE_REACTOR) for ancestor in ancestors):
             raise ValueError(
                 f"DOWNLOAD_HANDLERS[{scheme!r}] = {theirs!r}: this handler does not use Twisted's reactor, so the guard "
                 "has no layer in it. Accepted are handlers on the reactor, such as Scrapy's HTTP11DownloadHandler."
             )
         inside[scheme] = theirs
         own.set(scheme, ours, priority=max(ADDON, own.getpriority(scheme) or 0))
+    for scheme, theirs in known.items():
+        if theirs is not None and scheme not in OURS and scheme not in NOT_FETCHED:
+            own.set(scheme, None, priority=max(ADDON, own.getpriority(scheme) or 0))
     settings.set(FALLBACK_HANDLERS, inside, priority="addon")
 
 

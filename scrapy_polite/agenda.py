@@ -2,8 +2,8 @@
 
 The scheduler *pulls*: :class:`~scrapy_polite.queue.OriginQueue` asks :meth:`Agenda.turn_of` and answers None while nothing is
 due. Images, robots.txt and callers of ``engine.download_async`` are *pushed*: they await :meth:`Agenda.turn` before they enter
-the downloader, where waiting would cost a place. A site is not poppable before it was resolved, placed, and its robots.txt read.
-The choice itself is :class:`~scrapy_polite.limits.workbench.Workbench`; here are the timer, the futures and the engine.
+the downloader, where waiting would cost a place. A site is not poppable before it was resolved, placed, and its robots.txt
+read. The choice itself is :class:`~scrapy_polite.limits.workbench.Workbench`; here are the timer, the futures and the engine.
 """
 
 from __future__ import annotations
@@ -43,6 +43,10 @@ ENTER_WITHIN: Final = 5.0
 """Seconds in which somebody whose turn has come must have entered the downloader; later the turn is given back."""
 
 PRUNE_EVERY: Final = 60.0
+
+BYPASSES: Final = "polite_bypasses_scheduler"
+"""Request meta of what is fetched past the scheduler. The engine would send a request that a middleware returns for it at once,
+so whoever fetches it is told by an exception instead, and awaits its turn again."""
 
 _TURNS: Final = "turns"
 """The source that stands in the workbench for the futures of :meth:`Agenda.turn`."""
@@ -106,7 +110,9 @@ class Agenda:
     # -- what bypasses the scheduler
 
     async def turn(self, request: Request) -> None:
-        """Wait until the request may enter the downloader, which it must then do at once. :class:`NotNow` at shutdown."""
+        """Wait until the request may enter the downloader, which it must then do at once. :class:`NotNow` at shutdown, and
+        from the downloader when it was not served and must await its turn again."""
+        request.meta[BYPASSES] = True
         site = self._politeness.site_of(request.url)
         await self.opened(request)
         await self._stand_for_turn(site, request)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.utils.asyncio import is_asyncio_available
 
-from scrapy_polite.handlers import PoliteHttpHandler, PoliteHttpsHandler
+from scrapy_polite.handlers import UNPROTECTED, PoliteHttpHandler, PoliteHttpsHandler
 from scrapy_polite.politeness import Politeness
 from scrapy_polite.resolver import UNVETTED, install_layers, layers_in_place
 
@@ -44,7 +44,7 @@ class PoliteExtension:
         return cls(crawler)
 
     def engine_started(self) -> None:
-        """A CrawlerProcess installs its own resolver when it starts; runners install none."""
+        """Whoever has put a resolver of their own into the reactor since: ours again."""
         self._install()
 
     async def spider_opened(self, spider: Spider) -> None:
@@ -60,10 +60,12 @@ class PoliteExtension:
             await close()
 
         slot.close = polite_close  # type: ignore[method-assign]
+        # A CrawlerProcess whose ADDONS is in custom_settings has installed a resolver of its own after this object was built.
+        self._install()
         missing = self._missing(engine)
         if missing:
             logger.critical("The crawl is not protected and stops: %s", missing)
-            await engine.close_spider_async(reason="polite_unprotected")
+            await engine.close_spider_async(reason=UNPROTECTED)
 
     async def engine_stopped(self) -> None:
         await self._politeness.close()
@@ -80,6 +82,8 @@ class PoliteExtension:
             return "the reactor's resolver or its connectTCP is not the guard's"
         downloader_handlers = engine.downloader.handlers
         for scheme, ours in (("http", PoliteHttpHandler), ("https", PoliteHttpsHandler)):
+            if scheme not in downloader_handlers._schemes:
+                continue  # The project has none for it: nothing can be fetched.
             handler = downloader_handlers._handlers.get(scheme)
             why = downloader_handlers._notconfigured.get(scheme, f"it is {type(handler).__name__}")
             if not isinstance(handler, ours):

@@ -1,15 +1,15 @@
 """The download handler for http and https: the stations in their order, around whatever handler the project has set.
 
 The user's handler (or Scrapy's) is built and kept inside; where it has Twisted's connection pool, that is replaced by ours, so
-that a slot is redeemed at the wire. A handler without such a pool (HTTP/2, a browser) redeems at its door, just before it is
-called. One that does not use the Twisted reactor has no guard layer at all and is refused at start.
+that a slot is redeemed at the wire. Scrapy's HTTP/2 handler has a pool of its own and redeems at its door, just before it is
+called. What else there is may have a network of its own, where the guard has no layer: it is refused at start.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from scrapy.exceptions import CannotResolveHostError
@@ -34,7 +34,14 @@ if TYPE_CHECKING:
     from scrapy_polite.naming.hosts import Target
     from scrapy_polite.politeness import Placed
 
-__all__ = ["PoliteHttpHandler", "PoliteHttpsHandler"]
+__all__ = ["UNPROTECTED", "PoliteHttpHandler", "PoliteHttpsHandler"]
+
+UNPROTECTED: Final = "polite_unprotected"
+"""The reason with which a crawl is closed that has lost its protection."""
+
+AT_THE_DOOR: Final = "scrapy.core.downloader.handlers.http2.H2DownloadHandler"
+"""The one handler without a pool of Twisted's that is known to resolve and dial with the reactor. Named, not imported: it
+needs the h2 package."""
 
 
 class _PoliteHandler:
@@ -52,6 +59,12 @@ class _PoliteHandler:
         self.inner = inner
         old = getattr(inner, "_pool", None)
         self.at_wire = isinstance(old, HTTPConnectionPool)
+        self._stopping: asyncio.Task[None] | None = None
+        if not self.at_wire and AT_THE_DOOR not in {f"{cls.__module__}.{cls.__qualname__}" for cls in type(inner).__mro__}:
+            raise ValueError(
+                f"{type(inner).__name__} has no connection pool of Twisted's, so the guard has no layer in it. Accepted are "
+                "handlers derived from Scrapy's HTTP11DownloadHandler or H2DownloadHandler."
+            )
         if self.politeness.lines is None:
             self.politeness.lines = Lines(reactor)
         if isinstance(old, HTTPConnectionPool):
@@ -61,13 +74,19 @@ class _PoliteHandler:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> _PoliteHandler:
         path = crawler.settings[FALLBACK_HANDLERS][cls.scheme]
-        return cls(crawler, build_from_crawler(load_object(path), crawler))
+        try:
+            return cls(crawler, build_from_crawler(load_object(path), crawler))
+        except Exception as error:
+            # Scrapy logs this and goes on without the handler: the crawl would end well, having fetched nothing.
+            Politeness.require(crawler).unprotected = (
+                f"DOWNLOAD_HANDLERS[{cls.scheme!r}] = {path!r} cannot be built: {type(error).__name__}: {error}"
+            )
+            raise
 
     async def download_request(self, request: Request) -> Response:
         """The response; :class:`RequestRefused` for what may not be reached, :class:`NotNow` for what must wait longer
         than a request may wait here."""
-        if not layers_in_place(self._reactor):
-            raise Unprotected("the reactor's resolver or its connectTCP is not the guard's any more")
+        self._require_layers()
         if request.meta.get("proxy"):
             raise self._refusal(
                 Refused("proxy", f"{request.url} was to go through a proxy, where its address cannot be pinned")
@@ -106,6 +125,7 @@ class _PoliteHandler:
     async def _fetch(self, request: Request, ticket: Ticket, visit: Visit) -> Response:
         if not self.at_wire:
             await self._at_the_door(ticket)
+        self._require_layers()  # Again: it took a look-up and perhaps a wait to come here.
         tokens = TICKET.set(ticket), VISIT.set(visit)
         try:
             response: Response = await self.inner.download_request(request)
@@ -128,6 +148,17 @@ class _PoliteHandler:
                 raise NotNow(f"{answer.key} is due in {answer.micros / 1e6:.1f} s")
             await asyncio.sleep(answer.micros / 1e6)
         ticket.departed()
+
+    def _require_layers(self) -> None:
+        """Raises :class:`Unprotected`, and closes the crawl, when somebody has taken a layer away."""
+        if layers_in_place(self._reactor):
+            return
+        engine = self._crawler.engine
+        slot = engine._slot if engine is not None else None
+        if engine is not None and slot is not None and slot.closing is None and self._stopping is None:
+            # Not awaited: closing waits for this request.
+            self._stopping = asyncio.ensure_future(engine.close_spider_async(reason=UNPROTECTED))
+        raise Unprotected("the reactor's resolver or its connectTCP is not the guard's any more")
 
     def _refusal(self, refused: Refused) -> RequestRefused:
         self.politeness.refused(refused)

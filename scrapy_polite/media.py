@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -32,7 +31,7 @@ from scrapy_polite.mediastore import AtomicFilesStore, complete
 from scrapy_polite.politeness import Politeness
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from os import PathLike
 
     from scrapy import Request, Spider
@@ -54,7 +53,7 @@ _FileException: type[Exception] = ImageException.__mro__[1]
 _T = TypeVar("_T")
 
 
-class _Backlog:
+class Backlog:
     """Bytes of bodies between download and store, and a gate that is shut while they are too many."""
 
     def __init__(self, limit: int) -> None:
@@ -90,8 +89,7 @@ class PoliteImagesPipeline(ImagesPipeline):
         # Past ImagesPipeline's own constructor, which insists on Pillow.
         FilesPipeline.__init__(self, store_uri, download_func, crawler=crawler)
         self._read_scrapy_settings(crawler)
-        thumbs = [Size(name, int(width), int(height), format="jpeg") for name, (width, height) in self.thumbs.items()]
-        sizes = {size.name: size for size in (*thumbs, *config.sizes)}
+        sizes = {size.name: size for size in (*_scrapy_sizes(self.thumbs), *config.sizes)}
         self.config: ImagesConfig = replace(
             config,
             sizes=tuple(sizes.values()),
@@ -99,7 +97,7 @@ class PoliteImagesPipeline(ImagesPipeline):
             min_height=config.min_height or self.min_height,
         )
         self._sizes = sizes
-        self._backlog = _Backlog(BACKLOG_BYTES)
+        self._backlog = Backlog(BACKLOG_BYTES)
         self._pictures: WeakKeyDictionary[Response, Picture] = WeakKeyDictionary()
         for name in ("get_images", "convert_image"):
             if getattr(type(self), name) is not getattr(ImagesPipeline, name):
@@ -119,8 +117,6 @@ class PoliteImagesPipeline(ImagesPipeline):
         self.min_width = int(setting("IMAGES_MIN_WIDTH", self.MIN_WIDTH))
         self.min_height = int(setting("IMAGES_MIN_HEIGHT", self.MIN_HEIGHT))
         self.thumbs = setting("IMAGES_THUMBS", self.THUMBS)
-        if not isinstance(self.thumbs, Mapping):
-            raise ValueError(f"IMAGES_THUMBS: {self.thumbs!r} is not a dict of name: (width, height)")
 
     def _get_store(self, uri: str) -> FilesStoreProtocol:
         store = super()._get_store(uri)
@@ -128,7 +124,7 @@ class PoliteImagesPipeline(ImagesPipeline):
             store.pool = self._pool
         return store
 
-    def open_spider(self, spider: Spider | None = None) -> None:  # noqa: ARG002 - Scrapy's signature
+    def open_spider(self, spider: Spider | None = None) -> None:
         if not is_asyncio_available():
             raise ValueError(
                 f"TWISTED_REACTOR: {self.crawler.settings['TWISTED_REACTOR']!r} is not Scrapy's default, "
@@ -144,10 +140,10 @@ class PoliteImagesPipeline(ImagesPipeline):
     def file_path(
         self,
         request: Request,
-        response: Response | None = None,  # noqa: ARG002
-        info: MediaPipeline.SpiderInfo | None = None,  # noqa: ARG002
+        response: Response | None = None,
+        info: MediaPipeline.SpiderInfo | None = None,
         *,
-        item: Any = None,  # noqa: ARG002
+        item: Any = None,
     ) -> str:
         return original_path(request.url)
 
@@ -155,10 +151,10 @@ class PoliteImagesPipeline(ImagesPipeline):
         self,
         request: Request,
         thumb_id: str,
-        response: Response | None = None,  # noqa: ARG002
-        info: MediaPipeline.SpiderInfo | None = None,  # noqa: ARG002
+        response: Response | None = None,
+        info: MediaPipeline.SpiderInfo | None = None,
         *,
-        item: Any = None,  # noqa: ARG002
+        item: Any = None,
     ) -> str:
         size = self._sizes.get(thumb_id)
         return variant_path(request.url, thumb_id, size.format if size else "jpeg")
@@ -168,6 +164,8 @@ class PoliteImagesPipeline(ImagesPipeline):
     async def media_to_download(  # type: ignore[override]  # Scrapy awaits what it answers
         self, request: Request, info: MediaPipeline.SpiderInfo, *, item: Any = None
     ) -> FileInfo | None:
+        if isinstance(self.store, AtomicFilesStore):
+            self.store.locate(self.file_path(request, info=info, item=item))  # what cannot be stored is not fetched
         answer: object = super().media_to_download(request, info, item=item)
         found = cast("FileInfo | None", await ensure_awaitable(answer))
         if found is not None:
@@ -211,7 +209,7 @@ class PoliteImagesPipeline(ImagesPipeline):
         while True:
             try:
                 return await super()._check_media_to_download(request, info, item=item)
-            except NotNow as error:  # noqa: PERF203 - between two rounds lies a turn
+            except NotNow as error:
                 # Said on the way down: the turn is awaited again here, as the request does not come from the scheduler.
                 if Politeness.of(self.crawler) is None:
                     return self._deferred(error, request, info, item)
@@ -289,3 +287,10 @@ class PoliteImagesPipeline(ImagesPipeline):
     def _count(self, outcome: str) -> None:
         if self.crawler.stats is not None:
             self.crawler.stats.inc_value(f"polite/images/{outcome}")
+
+
+def _scrapy_sizes(thumbs: Mapping[str, tuple[int, int]]) -> list[Size]:
+    try:
+        return [Size(name, int(width), int(height), format="jpeg") for name, (width, height) in thumbs.items()]
+    except (AttributeError, TypeError, ValueError):
+        raise ValueError(f"IMAGES_THUMBS: {thumbs!r} is not a dict of name: (width, height)") from None

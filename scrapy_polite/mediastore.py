@@ -46,16 +46,16 @@ class AtomicFilesStore(FSFilesStore):
         self,
         path: str | PathLike[str],
         buf: BytesIO,
-        info: MediaPipeline.SpiderInfo,  # noqa: ARG002 - Scrapy's signature
-        meta: dict[str, Any] | None = None,  # noqa: ARG002
-        headers: dict[str, str] | None = None,  # noqa: ARG002
+        info: MediaPipeline.SpiderInfo,
+        meta: dict[str, Any] | None = None,
+        headers: dict[str, str] | None = None,
     ) -> Deferred[None]:
         return self._in_thread(partial(self.write, path, buf.getvalue()))
 
     def stat_file(  # type: ignore[override]
         self,
         path: str | PathLike[str],
-        info: MediaPipeline.SpiderInfo,  # noqa: ARG002
+        info: MediaPipeline.SpiderInfo,
     ) -> Deferred[StatInfo]:
         return self._in_thread(partial(self._stat, path))
 

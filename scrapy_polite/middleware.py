@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
+from scrapy_polite.agenda import BYPASSES
 from scrapy_polite.errors import NotNow, RequestRefused, Unprotected
 from scrapy_polite.guard.policy import Refused
 from scrapy_polite.politeness import Politeness
@@ -23,10 +24,6 @@ GUARDED: Final = ("http:", "https:")
 HARMLESS: Final = ("data:",)
 """Nothing is fetched for these."""
 
-BYPASSES: Final = "polite_bypasses_scheduler"
-"""Request meta of what our code fetches past the scheduler: the engine would send a request that a middleware returns for it
-at once, so it is told by an exception instead, and waits its turn again."""
-
 AGAIN: Final = "polite_again"
 """Request meta: how often the request was put back without having been served."""
 
@@ -37,6 +34,9 @@ class ListenerMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._politeness = Politeness.require(crawler)
+        # Middlewares are built after the download handlers, and their errors stop the crawl where those of handlers do not.
+        if self._politeness.unprotected is not None:
+            raise ValueError(f"The crawl would not be protected and does not start: {self._politeness.unprotected}")
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> ListenerMiddleware:

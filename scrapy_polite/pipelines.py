@@ -163,7 +163,10 @@ class ItemRedactor:
         return entries
 
     def _series(
-        self, value: list[object] | tuple[object, ...] | set[object] | frozenset[object] | deque[object], field: str, depth: int
+        self,
+        value: list[object] | tuple[object, ...] | set[object] | frozenset[object] | deque[object],
+        field: str,
+        depth: int,
     ) -> object:
         new = [self._value(element, field, depth) for element in value]
         if all(a is b for a, b in zip(new, value, strict=True)):
@@ -272,8 +275,10 @@ class RedactionPipeline:
 
 def _redactor_for(crawler: Crawler) -> Redactor:
     """The one place that reads the setting."""
-    # A dict comes from the command line as JSON.
-    policy: Policy | None = structured(policy_from)(crawler.settings.get("POLITE_REDACT", "secrets"))
+    # `get` answers its default for a setting that is None. A dict comes from the command line as JSON.
+    settings = crawler.settings
+    value = settings["POLITE_REDACT"] if "POLITE_REDACT" in settings else "secrets"  # noqa: SIM401
+    policy: Policy | None = structured(policy_from)(value)
     if policy is None:
         raise NotConfigured("POLITE_REDACT is None: items are passed on as they are")
     return Redactor.from_policy(policy)

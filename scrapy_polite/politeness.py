@@ -106,6 +106,8 @@ class Politeness:
         self.tickets: weakref.WeakKeyDictionary[Request, Ticket] = weakref.WeakKeyDictionary()
         self.agenda: Agenda | None = None
         self.lines: Lines | None = None
+        self.unprotected: str | None = None
+        """Why the crawl would not be protected, if somebody has found that out while it was put together."""
 
     @classmethod
     def of(cls, crawler: Crawler) -> Politeness | None:

@@ -165,7 +165,7 @@ def _guarded(connect: Callable[..., Any]) -> Callable[..., Any]:
         logger.warning("Guard: a connection to %r port %s was stopped", host, port)
         return _Stopped(host, port, factory)
 
-    setattr(connect_tcp, _MARK, True)
+    setattr(connect_tcp, _MARK, connect_tcp)
     return connect_tcp
 
 
@@ -198,14 +198,19 @@ def install_layers(reactor: Any, resolver: PinningResolver | None = None) -> Non
     """Put the resolver and the ``connectTCP`` layer into the reactor, if they are not there already."""
     if not isinstance(reactor.nameResolver, PinningResolver):
         reactor.installNameResolver(resolver or PinningResolver(reactor))
-    if not hasattr(reactor.connectTCP, _MARK):
+    if not _is_guarded(reactor.connectTCP):
         assert IReactorTCP.providedBy(reactor)
         reactor.connectTCP = _guarded(reactor.connectTCP)
 
 
 def layers_in_place(reactor: Any) -> bool:
     """Whether both layers stand: asked before every request."""
-    return isinstance(reactor.nameResolver, PinningResolver) and hasattr(reactor.connectTCP, _MARK)
+    return isinstance(reactor.nameResolver, PinningResolver) and _is_guarded(reactor.connectTCP)
+
+
+def _is_guarded(connect: Any) -> bool:
+    # The mark is the function itself: functools.wraps copies a function's attributes to whatever is put around it.
+    return getattr(connect, _MARK, None) is connect
 
 
 def is_ours(settings: BaseSettings) -> bool:

@@ -19,8 +19,8 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.misc import build_from_crawler, load_object
 
+from scrapy_polite.agenda import BYPASSES
 from scrapy_polite.errors import NotNow
-from scrapy_polite.middleware import BYPASSES
 from scrapy_polite.politeness import Politeness
 from scrapy_polite.queue import agenda_of
 

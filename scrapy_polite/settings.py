@@ -51,8 +51,8 @@ class Setting(Generic[T]):
     read: Callable[[object], T]
 
     def value(self, settings: BaseSettings | Mapping[str, object]) -> T:
-        # Not settings.get(): for that a value of None is the default, and here None may switch a part off.
-        given = settings[self.name] if self.name in settings else self.default
+        # To settings.get() a value of None is the default; here None may switch a part off.
+        given = settings[self.name] if self.name in settings else self.default  # noqa: SIM401
         try:
             return self.read(given)
         except forms.FormError as error:

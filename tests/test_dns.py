@@ -168,8 +168,11 @@ def test_a_and_aaaa_are_asked_together_and_joined() -> None:
         script.add("a.test", (300, "A", "127.20.0.1"), (300, "A", "127.20.0.2"), (200, "AAAA", "2001:db8::1"))
 
     found, script = ask("a.test", prepare)
-    addresses = tuple(map(ip_address, ("127.20.0.1", "127.20.0.2", "2001:db8::1")))
-    assert found == Answer("a.test", addresses, (), 1200.0)
+    assert isinstance(found, Answer)
+    assert (found.chain, found.expires) == ((), 1200.0)
+    assert set(map(str, found.addresses[:2])) == {"127.20.0.1", "127.20.0.2"}  # in the server's order, which it may turn
+    assert str(found.addresses[2]) == "2001:db8::1"
+    assert len(found.addresses) == 3
     assert sorted(script.asked) == [("a.test", "A", "udp"), ("a.test", "AAAA", "udp")]
 
 
@@ -351,7 +354,7 @@ def test_a_lost_packet_is_sent_again() -> None:
         script.add("a.test", (60, "A", "127.20.0.1"))
         script.faults["a.test"] = "lossy"
 
-    found, script = ask("a.test", prepare, timeout=1.0)
+    found, script = ask("a.test", prepare, timeout=2.0)
     assert isinstance(found, Answer)
     assert script.asked.count(("a.test", "A", "udp")) == 2
 
@@ -405,7 +408,7 @@ def test_300_addresses_come_over_tcp() -> None:
     assert ("a.test", "AAAA", "tcp") not in script.asked
 
 
-@pytest.mark.parametrize(("fault", "timeout"), [("SERVFAIL", 5.0), ("NXDOMAIN", 5.0), ("NOTIMP", 5.0), ("silent", 0.3)])
+@pytest.mark.parametrize(("fault", "timeout"), [("SERVFAIL", 5.0), ("NXDOMAIN", 5.0), ("NOTIMP", 5.0), ("silent", 0.8)])
 @pytest.mark.parametrize(("broken", "kept"), [("AAAA", "127.20.0.1"), ("A", "2001:db8::1")])
 def test_one_type_that_fails_does_not_fail_the_host(fault: str, timeout: float, broken: str, kept: str) -> None:
     def prepare(script: Script) -> None:

@@ -48,9 +48,7 @@ def by_key(booked: list[tuple[Want, int]]) -> dict[str, list[tuple[int, int]]]:
 
 @settings(deadline=None)
 @given(calls, aheads)
-def test_all_booked_slots_replayed_in_time_order_keep_every_keys_bound(
-    sequence: list[tuple[Want, int]], ahead: int
-) -> None:
+def test_all_booked_slots_replayed_in_time_order_keep_every_keys_bound(sequence: list[tuple[Want, int]], ahead: int) -> None:
     """The reference: one number a key, moved on by what each slot costs, never overtaken by more than the tolerance."""
     for key, slots in by_key(crawl(sequence, ahead)[0]).items():
         arrival = 0
@@ -61,9 +59,7 @@ def test_all_booked_slots_replayed_in_time_order_keep_every_keys_bound(
 
 @settings(deadline=None)
 @given(calls, aheads)
-def test_slots_of_a_key_without_burst_are_an_increment_less_a_width_apart(
-    sequence: list[tuple[Want, int]], ahead: int
-) -> None:
+def test_slots_of_a_key_without_burst_are_an_increment_less_a_width_apart(sequence: list[tuple[Want, int]], ahead: int) -> None:
     for key, slots in by_key(crawl(sequence, ahead)[0]).items():
         if TOLERANCE[key] == WIDTH:
             for (slot, increment), (following, _) in pairwise(slots):
@@ -105,9 +101,7 @@ def test_an_answer_is_a_slot_on_all_keys_or_a_wait_that_changes_nothing(
     answer = decide(want, rows, now, ahead)
     assert rows == before
     free = max(
-        max(row.due - demand.tolerance, row.last, row.hold)
-        for demand in want
-        for row in [rows.get(demand.key, Row(0, 0))]
+        max(row.due - demand.tolerance, row.last, row.hold) for demand in want for row in [rows.get(demand.key, Row(0, 0))]
     )
     if isinstance(answer, Wait):
         assert answer.micros == free - now > ahead

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import io
 import json
@@ -12,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from PIL import Image
+
+from scrapy_polite.media import Backlog
+from scrapy_polite.mediastore import AtomicFilesStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -244,10 +248,8 @@ def test_a_project_with_its_own_subclass_fields_and_thumbs_goes_on_as_before(
 def test_a_name_that_leads_out_of_the_store_is_refused(tmp_path: Path, server: Server, photo: bytes) -> None:
     items = [{"agent": "../outside", "photos": [server.put("/x", photo)]}]
     crawl = Crawl(tmp_path / "run", items, {"IMAGES_STORE": str(tmp_path / "store")}, pipeline="NamedByItem")
-    assert len(crawl.items[0]["failed"]) == 1
-    assert "leads out of the store" in crawl.log
-    assert not (tmp_path / "outside").exists()
-    assert "ok" not in crawl.outcomes
+    assert "leads out of the store" in crawl.items[0]["failed"][0]
+    assert (server.asked, crawl.outcomes, files(tmp_path / "store")) == ([], {}, set())
 
 
 def test_another_store_is_asked_once_and_gets_the_original_last(tmp_path: Path, server: Server, photo: bytes) -> None:
@@ -296,6 +298,41 @@ def test_the_event_loop_goes_on_while_large_images_are_made(tmp_path: Path, serv
     assert crawl.outcomes == {"ok": 10}
     # On the loop, finished downloads are decoded back to back: seconds. In threads it is some hundredths of a second.
     assert crawl.stats["lag"] < 1.0
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    store = AtomicFilesStore(str(tmp_path))
+    (tmp_path / "plain").write_bytes(b"")
+    store.write("full/a.jpg", b"first")
+    store.write("full/a.jpg", b"second")
+    assert store.read("full/a.jpg") == b"second"
+    assert (tmp_path / "full/a.jpg").stat().st_mode == (tmp_path / "plain").stat().st_mode
+    (tmp_path / "full/taken").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        store.write("full/taken", b"third")
+    assert files(tmp_path) == {"plain", "full/a.jpg"}
+    assert store.read("full/none.jpg") is None
+
+
+def test_no_image_is_asked_for_while_too_many_bytes_wait() -> None:
+    async def crowded() -> list[bool]:
+        backlog = Backlog(100)
+        seen = []
+        for change in (60, 40, -1, 50, -149):
+            backlog.add(change)
+            waiting = asyncio.ensure_future(backlog.room())
+            await asyncio.sleep(0)
+            seen.append(waiting.done())
+            waiting.cancel()
+        return seen
+
+    assert asyncio.run(crowded()) == [True, False, True, False, True]
+
+
+@pytest.mark.parametrize("thumbs", [[50, 50], {"small": 50}, {"small": ["a", "b"]}])
+def test_wrong_thumbs_are_named(tmp_path: Path, thumbs: object) -> None:
+    said = build(f"{STORE}\nSETTINGS['IMAGES_THUMBS'] = {thumbs!r}", tmp_path)
+    assert said.startswith(f"ValueError IMAGES_THUMBS: {thumbs!r}")
 
 
 def build(code: str, tmp_path: Path) -> str:

@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, quote, urlsplit
 
 import ada_url
@@ -19,6 +19,9 @@ from scrapy_polite.redaction import PRESETS, Budget, Redactor, policy_from, reda
 from scrapy_polite.redaction.anchors import Anchors
 from scrapy_polite.redaction.escapes import View, unescape
 from scrapy_polite.redaction.policy import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SECRETS = Redactor(PRESETS["secrets"])
 STRICT = Redactor(PRESETS["gdpr-strict"])
@@ -56,7 +59,7 @@ PLACES: dict[str, Callable[[str], str]] = {
         .replace("-", "\\u002D")
     ),
     "json after a line break": lambda v: json.dumps(f"one\n{v}\ntwo"),
-    "json inside json": lambda v: json.dumps({"state": json.dumps({"text": f"a\n{v}", "key": v.lower()[:0]})}),
+    "json inside json": lambda v: json.dumps({"state": json.dumps({"text": f"a\n{v}"})}),
     "json in an attribute": lambda v: f'<div data-state="{html.escape(json.dumps({"key": v}))}">',
     "decimal entities": lambda v: f'<div data-key="{_entities(f"={v}&", "&#{};")}">',
     "hex entities": lambda v: f'<div data-key="{_entities(f"={v}&", "&#x{:x};")}">',
@@ -172,6 +175,9 @@ def test_spellings_of_a_phone_number(number: str, around: str) -> None:
 
 
 def test_numbers_side_by_side_are_told_apart() -> None:
+    assert STRICT.text("020 7946 0958-+442079460958,0161-496-0000-0161-496-0000").text == (
+        "~redacted-phone~-~redacted-phone~,~redacted-phone~-~redacted-phone~"
+    )
     assert STRICT.text("020 7946 0958/0161 496 0000, 01 020 7946 0958").text == (
         "~redacted-phone~/~redacted-phone~, 01 ~redacted-phone~"
     )

@@ -77,9 +77,7 @@ class TestEveryStore:
         assert store.book([want("origin:o", "site:a", "edge:e")]) == [Wait(SECOND, "site:a")]
         assert store.peek(["site:a", "origin:o", "edge:e"]) == before
 
-    def test_a_batch_is_answered_in_order_and_each_want_sees_the_ones_before_it(
-        self, store: Store, clock: Clock
-    ) -> None:
+    def test_a_batch_is_answered_in_order_and_each_want_sees_the_ones_before_it(self, store: Store, clock: Clock) -> None:
         booked = Booked(clock.micros, clock.micros)
         answers = store.book([want("site:a", "origin:o"), want("site:b", "origin:o"), want("site:c"), ()])
         assert answers == [booked, Wait(SECOND, "origin:o"), booked, booked]
@@ -508,6 +506,16 @@ class TestProcesses:
         workers = [start(HAMMER, tmp_path / "store.sqlite", 1) for _ in range(4)]
         assert sorted(len(finish(worker)) for worker in workers) == [1, 1, 1, 1]
 
+    def test_where_there_is_no_room_nothing_is_left_behind(self, tmp_path: Path) -> None:
+        for number in (0, 5_000, 20_000):
+            (said,) = finish(start(NO_ROOM, tmp_path / "store.sqlite", number))
+            assert said.startswith(f"POLITE_STORE: no store can be made of {tmp_path}/store.sqlite: ")
+            assert list(tmp_path.iterdir()) == []
+
+    def test_a_disk_that_fills_up_is_an_error_until_there_is_room_again(self, tmp_path: Path) -> None:
+        said = finish(start(FILLS_UP, tmp_path / "store.sqlite", 0))
+        assert [line.partition(":")[0] for line in said] == ["POLITE_STORE", "POLITE_STORE", "booked", "held"]
+
     def test_a_store_does_not_go_with_a_fork(self, tmp_path: Path) -> None:
         assert finish(start(FORK, tmp_path / "store.sqlite", 0)) == ["open it again", "parent booked"]
 
@@ -529,8 +537,7 @@ def book():
 """
 HAMMER = PRELUDE + "for _ in range(number): print(book())\nstore.close()\n"
 HOLD_AND_HAMMER = (
-    PRELUDE
-    + "store.hold(f'site:{number}', 3600, Cause('error', '503'))\nprint('held', flush=True)\nwhile True: book()\n"
+    PRELUDE + "store.hold(f'site:{number}', 3600, Cause('error', '503'))\nprint('held', flush=True)\nwhile True: book()\n"
 )
 FORK = (
     PRELUDE
@@ -546,6 +553,35 @@ if child == 0:
 os.waitpid(child, 0)
 book()
 print("parent booked")
+store.close()
+"""
+)
+
+# A limit on the size of files is what a full disk is like.
+NO_ROOM = """
+import resource, sys
+from scrapy_polite.stores.base import open_store
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
+try:
+    open_store("sqlite:" + sys.argv[1])
+except ValueError as error:
+    print(error)
+"""
+FILLS_UP = (
+    PRELUDE
+    + """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+for call in (book, lambda: store.hold("site:a", 5, Cause("error", "503"))):
+    try:
+        call()
+    except StoreError as error:
+        print(error)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+book()
+print("booked:")
+store.hold("site:a", 5, Cause("error", "503"))
+print("held:", store.held())
 store.close()
 """
 )

@@ -31,7 +31,12 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--patience", type=float, default=1.0, help="factor on every 'for a while' (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=600.0, help="ends by itself after so long (default: %(default)s)")
-    parser.add_argument("--traps", choices=TRAP_KINDS, default="all", help="'loopback': none that leave this machine")
+    parser.add_argument(
+        "--traps",
+        choices=TRAP_KINDS,
+        default="loopback",
+        help="'all': those off this machine too, which nobody but a guarded crawler may be sent to",
+    )
     return parser.parse_args(argv)
 
 

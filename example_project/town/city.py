@@ -34,7 +34,7 @@ from town.webserver import WebServer, serve
 from town.world import BUCKET_HOST, BUCKET_PATH_HOST, IMAGE_SERVICE_HOST, PLATFORM_NAME, build
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
 DNS_ADDRESS: Final = "127.0.0.1"
@@ -51,7 +51,7 @@ class Plan:
     listings: int = 3
     capacity: float = 30.0
     patience: float = 1.0
-    traps: str = "all"
+    traps: str = "loopback"
 
     def __post_init__(self) -> None:
         if not self.patience > 0:
@@ -72,11 +72,18 @@ async def rebound(visit: Visit) -> Answer:
     return text(200, "Nothing to see at this name's first address.\n")
 
 
-def _greeting(server: WebServer) -> Callable[[object, str | None, object], None]:
-    def hello(_connection: object, _name: str | None, _context: object) -> None:
+def tls_context(certificate: trustme.LeafCert, server: WebServer) -> ssl.SSLContext:
+    """TLS for one server. On a trap, a client's hello is a hit, even if it stops at the certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.set_alpn_protocols(["http/1.1"])
+    certificate.configure_cert(context)
+
+    def hello(_connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
         server.hello(time.monotonic())
 
-    return hello
+    if server.name == "trap":
+        context.sni_callback = hello
+    return context
 
 
 class City:
@@ -101,18 +108,14 @@ class City:
         ports = Ports(http_port, https_port)
         laid_traps = () if self.plan.traps == "none" else traps(ports, foreign=self.plan.traps == "all")
         inhabitants = self._inhabitants(ports, laid_traps)
-        contexts = self._certificates()
+        certificates = self._certificates()
         owners = {address: name for name, several in addresses.SERVERS.items() for address in several}
         for socks, tls in ((plain, False), (secure, True)):
             for sock in socks:
                 name = owners[sock.getsockname()[0]]
                 server = WebServer(name, inhabitants[name], self.arrivals, sock, tls)
-                context = contexts[name] if tls else None
-                if name == "trap" and context is not None:
-                    # A client that stops at the certificate has reached the trap all the same.
-                    context.sni_callback = _greeting(server)
                 self.servers.append(server)
-                self.listeners.append(await serve(server, sock, context))
+                self.listeners.append(await serve(server, sock, tls_context(certificates[name], server) if tls else None))
         dns_port = await self._dns()
         self._write("ground_truth.json", ground_truth(self.world, ports))
         return self._write("town.json", self._info(ports, dns_port, laid_traps))
@@ -160,7 +163,7 @@ class City:
                 answer.headers["Cache-Control"] = f"public, max-age={MAX_AGE['image']}"
                 edge.keep((host, f"/img/{file}"), answer)
 
-    def _certificates(self) -> dict[str, ssl.SSLContext]:
+    def _certificates(self) -> dict[str, trustme.LeafCert]:
         """One certificate per server, for the names that live on it, all by a CA made now and written to ca.pem."""
         authority = trustme.CA()
         authority.cert_pem.write_to_path(str(self.plan.directory / "ca.pem"))
@@ -171,13 +174,7 @@ class City:
         names["cdn-origin"] += names["cdn"]
         names["rebind"] += REBINDING
         names["trap"] += ["localhost", *addresses.TRAPS]
-        contexts = {}
-        for name, hosts in names.items():
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.set_alpn_protocols(["http/1.1"])
-            authority.issue_cert(*hosts).configure_cert(context)
-            contexts[name] = context
-        return contexts
+        return {name: authority.issue_cert(*hosts) for name, hosts in names.items()}
 
     async def _dns(self) -> int:
         loop = asyncio.get_running_loop()

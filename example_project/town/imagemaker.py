@@ -30,7 +30,8 @@ RESIZED_KEPT: Final = 256
 
 def paint(random: Random, width: int, height: int) -> Image.Image:
     """A house under a sky, with enough grain that a JPEG of it has a photograph's size."""
-    sky, ground = [tuple(random.randint(90, 220) for _ in range(3)) for _ in range(2)]
+    sky = (random.randint(130, 190), random.randint(170, 210), random.randint(215, 250))
+    ground = (random.randint(90, 150), random.randint(130, 170), random.randint(60, 100))
     picture = Image.new("RGB", (2, 2))
     picture.putdata([sky, sky, ground, ground])
     picture = picture.resize((width, height), Image.Resampling.BICUBIC)

@@ -24,6 +24,11 @@ OLDEST: Final = 10 * 10**9
 """Nanoseconds. A stamp that seems older (or in the future) is a wall clock that was set, and is not believed."""
 
 
+TOGETHER: Final = 20_000
+"""Nanoseconds within which two readings count as one moment."""
+TRIES: Final = 5
+
+
 class Connection(socket.socket):
     """An accepted connection. `stamp`: when the bytes that were read last had arrived, in seconds of `time.monotonic`."""
 
@@ -69,11 +74,20 @@ def connection_of(transport: asyncio.BaseTransport) -> Connection | None:
 
 def monotonic(ancillary: Iterable[tuple[int, int, bytes]]) -> float:
     """The kernel's stamp (wall clock) on the monotonic clock; now, if there is none."""
-    now = time.monotonic_ns()
+    now, wall = both_clocks()
     for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == SO_TIMESTAMPNS:
             seconds, nanoseconds = TIMESPEC.unpack_from(data)
-            age: int = time.time_ns() - (seconds * 10**9 + nanoseconds)
+            age: int = wall - (seconds * 10**9 + nanoseconds)
             if 0 <= age <= OLDEST:
                 return (now - age) / 1e9
     return now / 1e9
+
+
+def both_clocks() -> tuple[int, int]:
+    """Monotonic and wall clock at one moment, ns: read again if this process was put aside between the two."""
+    for _ in range(TRIES):
+        before, wall, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        if after - before < TOGETHER:
+            break
+    return before, wall

@@ -77,9 +77,7 @@ class Ladders:
     def __init__(self, rungs: Mapping[str, Sequence[float]] | None = None, jitter: float = 0.15) -> None:
         self.rungs = DEFAULT_RUNGS | {kind: _checked(kind, waits) for kind, waits in (rungs or {}).items()}
         if isinstance(jitter, bool) or not isinstance(jitter, int | float) or not 0 <= jitter <= 1:
-            raise ValueError(
-                f"POLITE_LADDER_JITTER: {jitter!r} is no part of a wait. Give a number from 0 to 1, e.g. 0.15"
-            )
+            raise ValueError(f"POLITE_LADDER_JITTER: {jitter!r} is no part of a wait. Give a number from 0 to 1, e.g. 0.15")
         self.jitter = jitter
 
     def step(

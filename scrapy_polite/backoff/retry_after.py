@@ -82,9 +82,7 @@ def parse_date(text: str, now: float | None) -> float | None:
         if second > 60:  # 60 is a leap second
             return None
         try:
-            minute = datetime(
-                year, month, int(match["day"]), int(match["hour"]), int(match["minute"]), tzinfo=timezone.utc
-            )
+            minute = datetime(year, month, int(match["day"]), int(match["hour"]), int(match["minute"]), tzinfo=timezone.utc)
         except ValueError:
             return None
         return minute.timestamp() + second

@@ -22,7 +22,7 @@ VERBS: Final = {
     "status": "what is held, for how long and why, and the origins that are known",
     "report": "the proof from the ledger: per key the allowed and the kept rate, gaps, holds and violations",
 }
-"""Verb -> what it does. The module ``commands.<verb>`` has ``add_options(parser)`` and ``run(settings, options) -> exit code``."""
+"""Verb -> what it shows. ``commands.<verb>`` has ``add_options(parser)`` and ``run(settings, options) -> exit code``."""
 
 
 class Polite(ScrapyCommand):

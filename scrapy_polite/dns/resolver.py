@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "NoAnswer", "Resolver"]
 
 #: Hosts that are looked up at the same time; each takes two sockets, and resolvers drop what comes in floods.
-PARALLEL: Final = 64
+PARALLEL: Final = 128
 
 
 class Resolver:
@@ -91,9 +91,7 @@ class Resolver:
 
     async def _look_up(self, host: str) -> Answer | NoAnswer:
         async with self._gate:
-            ipv4, ipv6 = await asyncio.gather(
-                ask(self._stub, host, dns.rdatatype.A), ask(self._stub, host, dns.rdatatype.AAAA)
-            )
+            ipv4, ipv6 = await asyncio.gather(ask(self._stub, host, dns.rdatatype.A), ask(self._stub, host, dns.rdatatype.AAAA))
         entry = self._joined(host, ipv4, ipv6)
         self._cache.put(entry)
         return entry

@@ -33,9 +33,7 @@ def parse_server(text: str) -> tuple[str, int]:
     except ValueError:
         good = False
     if not good or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 1 << 16:
-        raise ValueError(
-            f"POLITE_DNS_SERVERS: {text!r} is no name server. Give addresses, with a port or without: {_FORMS}."
-        )
+        raise ValueError(f"POLITE_DNS_SERVERS: {text!r} is no name server. Give addresses, with a port or without: {_FORMS}.")
     return address, int(port)
 
 
@@ -47,9 +45,7 @@ def make_stub(servers: Sequence[str] | None, timeout: float) -> dns.asyncresolve
         stub = _system_stub()
     else:
         if isinstance(servers, str) or not servers:
-            raise ValueError(
-                f"POLITE_DNS_SERVERS: {servers!r} is no list of name servers. Give a list such as [{_FORMS}]."
-            )
+            raise ValueError(f"POLITE_DNS_SERVERS: {servers!r} is no list of name servers. Give a list such as [{_FORMS}].")
         stub = dns.asyncresolver.Resolver(configure=False)
         stub.nameservers = [Do53Nameserver(*parse_server(server)) for server in servers]
     stub.lifetime = timeout

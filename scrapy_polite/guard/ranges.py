@@ -127,7 +127,7 @@ class RowIndex:
     def __init__(self, rows: Iterable[Row]) -> None:
         starts: list[int] = [0]
         speaking: list[Row | None] = [None]
-        around: list[tuple[int, Row | None]] = []  # open rows and where they end, the narrowest last
+        around: list[tuple[int, Row]] = []  # open rows and where they end, the narrowest last
         for row in sorted(rows, key=lambda row: (int(row.network.network_address), row.network.prefixlen)):
             first, end = int(row.network.network_address), int(row.network.broadcast_address) + 1
             self._leave(around, first, starts, speaking)
@@ -138,7 +138,7 @@ class RowIndex:
         self._starts, self._rows = starts, speaking
 
     @staticmethod
-    def _leave(around: list[tuple[int, Row | None]], until: int, starts: list[int], speaking: list[Row | None]) -> None:
+    def _leave(around: list[tuple[int, Row]], until: int, starts: list[int], speaking: list[Row | None]) -> None:
         """Close the rows that end at or before `until`; the row around each speaks again from there."""
         while around and around[-1][0] <= until:
             end, _ = around.pop()

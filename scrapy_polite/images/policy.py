@@ -70,13 +70,17 @@ class ImagesConfig:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What an image says about itself before it is decoded; width and height as shown, EXIF orientation applied."""
+    """What an image says about itself before it is decoded; width and height as shown, EXIF orientation applied.
+
+    streamable: can be decoded line by line. foreign: its colours are not yet 8 bits of sRGB or grey.
+    """
 
     format: str
     width: int
     height: int
     frames: int
     streamable: bool
+    foreign: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,6 @@ def _checked_cost(kind: object, cost: object) -> float:
     number = isinstance(cost, int | float) and not isinstance(cost, bool)
     if not isinstance(kind, str) or not isinstance(cost, int | float) or not number or not 0 < cost < math.inf:
         raise ValueError(
-            f"POLITE_COSTS: {kind!r}: {cost!r} is no cost. Give units by kind, numbers above 0, "
-            'e.g. {"search": 4, "page": 2}'
+            f'POLITE_COSTS: {kind!r}: {cost!r} is no cost. Give units by kind, numbers above 0, e.g. {{"search": 4, "page": 2}}'
         )
     return cost

@@ -107,9 +107,7 @@ class Limits:
         edges = Limit(_rate("POLITE_EDGE_RATE", edge), 0.0, None)
         self._families = {
             "site": Limit(_rate("POLITE_SITE_RATE", site), 0.0, None),
-            "origin": Limit(
-                _rate("POLITE_ORIGIN_RATE", origin), 0.0, _concurrency("POLITE_ORIGIN_CONCURRENCY", concurrency)
-            ),
+            "origin": Limit(_rate("POLITE_ORIGIN_RATE", origin), 0.0, _concurrency("POLITE_ORIGIN_CONCURRENCY", concurrency)),
             "edge": edges,
             "bucket": Limit(_rate("POLITE_BUCKET_RATE", bucket[0]), _burst("POLITE_BUCKET_BURST", bucket[1]), None),
             "imageservice": edges,
@@ -182,8 +180,7 @@ def _concurrency(name: str, value: object) -> int | None:
         return None
     if number is None or number < 1 or number != int(number):
         raise ValueError(
-            f"{name}: {value!r} is no number of requests in flight. "
-            "Give a whole number of 1 or more, or None for no cap"
+            f"{name}: {value!r} is no number of requests in flight. Give a whole number of 1 or more, or None for no cap"
         )
     return int(number)
 

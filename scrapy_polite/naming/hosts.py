@@ -170,9 +170,7 @@ def _domain(host: str) -> str | Invalid:
         if not label:
             return Invalid("empty_label", f"{_shown(host)} has two dots in a row, or begins with one.")
         if len(label) > MAX_LABEL:
-            return Invalid(
-                "label_too_long", f"A label of the host has {len(label)} octets; at most {MAX_LABEL} (RFC 1035)."
-            )
+            return Invalid("label_too_long", f"A label of the host has {len(label)} octets; at most {MAX_LABEL} (RFC 1035).")
         if not _LABEL.match(label):
             return Invalid("bad_host", f"{_shown(label)} in the host has characters other than a-z, 0-9, '_' and '-'.")
     return name

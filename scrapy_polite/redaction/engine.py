@@ -34,6 +34,10 @@ _TRY_COST = 100
 _VIEW_COST = 10
 
 
+# How what is put in begins.
+_PUT_IN = "~redacted-"
+
+
 def replacement(kind: str) -> str:
     """What is put in the place of a value: `~redacted-email~`.
 
@@ -41,7 +45,7 @@ def replacement(kind: str) -> str:
     The `~` is in no shape's alphabet, so what is put in never joins with what stands beside it to something that a
     second pass would find; and the `r` after it can complete no escape that was begun.
     """
-    return f"~redacted-{kind}~"
+    return f"{_PUT_IN}{kind}~"
 
 
 # What `redact` answers for a text that could not be checked to its end, or must not be passed on.
@@ -141,13 +145,17 @@ class _Matcher:
         if match is None:
             return None
         start, end = match.span("value") if "value" in self._shape.groupindex else match.span()
+        if text.startswith(_PUT_IN, end):
+            return None  # a first pass saw a longer word here
         if text.startswith(">", end) and text.endswith("--", start, end):
             end -= 2  # the end of a comment, whose hyphens look like a token's
         if self._back:
-            before = self._back.search(text, max(0, at - self.rule.before), at)
+            # Nothing further left is seen, so a run that is too long is cut there, and found all the same.
+            window = text[max(0, at - self.rule.before) : at]
+            before = self._back.search(window)
             if before is None:
                 return None
-            start = before.start()
+            start = at - len(window) + before.start()
         if self._unless and self._unless.search(text, max(0, start - 80), start):
             return None
         verdict = self._validator(text[start:end]) if self._validator else Verdict.LIKELY

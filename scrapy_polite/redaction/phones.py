@@ -27,7 +27,7 @@ _LEADS = r"""
     (?:
         # Not in the middle of a word, a colour, a decimal, an id or a path, nor after what redaction itself has put in
         # ("~"): a second pass must see what the first one saw.
-        (?<![\w+\#~].) (?<![0-9][.,-].) (?<![^0-9\s]/.)
+        (?<![\w+\#~].) (?<![0-9~]\..) (?<![^0-9\s]/.)
         # A letter or digit before it may be the tail of an escape ("\n", "%20").
       | (?<=\\[bfnrtv].) | (?<=%[0-9a-fA-F]{2}.) | (?<=\\u[0-9a-fA-F]{4}.)
     )
@@ -45,7 +45,8 @@ _GROUPED = rf" | (?<=[2-9]) [0-9]{{1,3}} {_GAP}{{1,3}} | (?<=\() [2-9][0-9]{{1,3
 _REST = rf"(?: {_GAP}{{0,3}} [0-9] ){{6,15}}".replace("[ \\u", "[\\ \\u")
 
 _DIGITS_END = re.compile(r"[0-9](?![0-9])")
-_GOES_ON = re.compile(r"\w|[.-][0-9]")
+# A number does not end in the middle of a word or a decimal, and what was a word may have been replaced by now.
+_GOES_ON = re.compile(r"\w|\.[0-9]|~redacted-")
 
 
 class PhoneFinder:

@@ -71,9 +71,9 @@ _AWS_QUERY = "https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string
 
 # Between a parameter's name and its value: in a query string, in JSON, in a form field.
 _IS = r"""["']?(?:\s{1,4}value)?\s{0,4}[=:]\s{0,4}["']?"""
-# Letters of any alphabet, so a mailbox is never cut at one. `O'Brien`: the only apostrophe that names have at their
-# beginning.
-_MAIL = r"(?u:@(?:[^\W_](?:(?:[^\W_]|-){0,61}[^\W_])?\.){1,8}[^\W\d_]{2,24})(?u:(?![^\W_]|-(?!->)|\.[^\W_]))"
+# Letters of any alphabet, so a mailbox is never cut at one; it ends with the letters of a top-level domain, whatever
+# is glued to them. `O'Brien`: the only apostrophe that names have at their beginning.
+_MAIL = r"(?u:@(?:[^\W_](?:(?:[^\W_]|-){0,61}[^\W_])?\.){1,8}[^\W\d_]{2,63}(?![^\W\d_]))"
 _MAIL_BACK = r"(?u:(?:(?<![\w.+'-])[OoDd]')?(?<![\w+])[\w+](?:[\w.+-]{0,62}[\w+])?)\Z"
 # "https://user:password@host/" is no mailbox; in JSON the slashes may be escaped.
 _USER_INFO = r"/\\{0,4}/(?:[^\s/@:]{1,64}:)?\Z"
@@ -82,7 +82,7 @@ _USER_INFO = r"/\\{0,4}/(?:[^\s/@:]{1,64}:)?\Z"
 def _mail(kind: str, validator: Callable[[str], Verdict]) -> Rule:
     # RFC 5321 section 4.5.3.1: 64 octets before the @, 255 after it; the letters are those that mailboxes really use.
     source = "https://www.rfc-editor.org/rfc/rfc5321#section-4.5.3.1"
-    return Rule(kind, "mail", "personal", ("@",), _MAIL, source, validator, "", _MAIL_BACK, 66, _USER_INFO, 320)
+    return Rule(kind, "mail", "personal", ("@",), _MAIL, source, validator, "", _MAIL_BACK, 64, _USER_INFO, 320)
 
 
 RULES: tuple[Rule, ...] = (
@@ -109,19 +109,19 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "stripe-publishable", "Stripe", "publishable", ("pk_live_", "pk_test_"),
-        r"pk_(?:live|test)_[A-Za-z0-9]{10,247}(?![A-Za-z0-9])", _STRIPE,
+        r"pk_(?:live|test)_[A-Za-z0-9_]{10,247}(?![A-Za-z0-9_])", _STRIPE,
     ),
     Rule(
         "stripe-secret", "Stripe", "secret", ("sk_live_", "sk_test_", "sk_org_live_", "sk_org_test_"),
-        r"sk_(?:org_)?(?:live|test)_[A-Za-z0-9]{10,247}(?![A-Za-z0-9])", _STRIPE, longest=272,
+        r"sk_(?:org_)?(?:live|test)_[A-Za-z0-9_]{10,247}(?![A-Za-z0-9_])", _STRIPE, longest=272,
     ),
     Rule(
         "stripe-restricted", "Stripe", "secret", ("rk_live_", "rk_test_"),
-        r"rk_(?:live|test)_[A-Za-z0-9]{10,247}(?![A-Za-z0-9])", _STRIPE,
+        r"rk_(?:live|test)_[A-Za-z0-9_]{10,247}(?![A-Za-z0-9_])", _STRIPE,
     ),
     Rule(
         "stripe-ephemeral", "Stripe", "transient", ("ek_live_", "ek_test_"),
-        r"ek_(?:live|test)_[A-Za-z0-9]{10,247}(?![A-Za-z0-9])",
+        r"ek_(?:live|test)_[A-Za-z0-9_]{10,247}(?![A-Za-z0-9_])",
         "https://docs.stripe.com/issuing/elements#ephemeral-key-authentication",
     ),
     Rule(

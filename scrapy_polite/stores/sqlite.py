@@ -149,8 +149,7 @@ class SQLiteStore:
             now = self._clock()
             live = db.execute("SELECT key, until, kind, reason, stated FROM hold WHERE until > ? ORDER BY key", (now,))
             return [
-                Held(key, (until - now) / MICRO, Cause(kind, reason, bool(stated)))
-                for key, until, kind, reason, stated in live
+                Held(key, (until - now) / MICRO, Cause(kind, reason, bool(stated))) for key, until, kind, reason, stated in live
             ]
 
     def origin(self, anchors: Sequence[str], name: str) -> str:

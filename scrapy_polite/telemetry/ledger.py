@@ -16,6 +16,7 @@ import sqlite3
 import threading
 import time
 from collections import deque
+from functools import lru_cache
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
@@ -259,5 +260,9 @@ def _decode(at: int, body: str) -> Event:
     what, *rest = json.loads(body)
     if what == "sent":
         slot, width, site, kind, url, charges = rest
-        return Sent(at, slot, width, site, kind, url, tuple(Charge(*charge) for charge in charges))
+        return Sent(at, slot, width, site, kind, url, tuple(_charge(*charge) for charge in charges))
     return Missed(at, *rest) if what == "missed" else HeldEvent(at, *rest)
+
+
+# The charges of a site are the same again and again: one object for all of them keeps a long ledger small.
+_charge = lru_cache(maxsize=10_000)(Charge)

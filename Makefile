@@ -1,0 +1,66 @@
+# Two commands do everything on a fresh Debian machine: `make demo` and `make test`.
+
+PYTHON ?= python3
+VENV := .venv
+SCRAPYD := .venv-scrapyd
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+SCRAPYD_READY := $(SCRAPYD)/.ready
+# How many tests run at the same time.
+JOBS ?= 2
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test compare lint types docs clean
+
+help:
+	@echo 'make demo      set up, crawl the town politely, and prove it (DEMO="--short" for a quick one)'
+	@echo 'make test      set up, and run the tests (PYTEST="-k wire" for some)'
+	@echo 'make compare   the same town with stock Scrapy, with AutoThrottle, and with scrapy_polite: one table'
+	@echo 'make lint types docs'
+
+$(READY): setup.cfg pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+		{ echo "Python 3.10 or newer is needed; set PYTHON=..."; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || $(MAKE) --no-print-directory venv-package
+	@$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q -e '.[test,docs,lint]'
+	@touch $@
+
+# Debian keeps the venv module in a package of its own.
+.PHONY: venv-package
+venv-package:
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && apt-get install -y -qq python3-venv >/dev/null; \
+	else \
+		echo "Python's venv module is missing: apt-get install python3-venv"; exit 1; \
+	fi
+
+# Scrapyd lives in an environment of its own, as it does in production: it needs an older setuptools.
+$(SCRAPYD_READY): setup.cfg pyproject.toml $(READY)
+	@$(PYTHON) -m venv $(SCRAPYD)
+	$(SCRAPYD)/bin/pip install -q -e '.[all,deploy]'
+	@touch $@
+
+demo: $(READY)
+	cd example_project && ../$(BIN)/python demo.py $(DEMO)
+
+test: $(READY) $(SCRAPYD_READY)
+	$(BIN)/python -m pytest -q -n $(JOBS) $(PYTEST)
+
+compare: $(READY)
+	cd example_project && ../$(BIN)/python compare.py $(COMPARE)
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+docs: $(READY)
+	$(BIN)/sphinx-build -W --keep-going -n -q -b html docs docs/_build/html
+	@echo docs/_build/html/index.html
+
+clean:
+	rm -rf $(VENV) $(SCRAPYD) .mypy_cache .ruff_cache docs/_build example_project/out

@@ -1,0 +1,1 @@
+"""A Scrapy project that crawls estate agents' sites, made polite by one line in its settings."""

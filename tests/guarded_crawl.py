@@ -1,0 +1,131 @@
+"""A crawl in a process of its own, for `test_protection.py`: a folder with `job.json` in, `result-NAME.json` out.
+
+job.json: {"how": a process or runner of Scrapy's, "crawls": [{"name", "settings", "custom_settings", "requests": [{"url", ...}],
+"meddle": what is done to the reactor after the first page}]}. "class:module.Name" in a setting stands for the class itself.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import own_parts
+from scrapy import Request, Spider
+from scrapy.crawler import AsyncCrawlerProcess, AsyncCrawlerRunner, Crawler, CrawlerProcess, CrawlerRunner
+from scrapy.settings import Settings
+from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.log import configure_logging
+from scrapy.utils.misc import load_object
+from scrapy.utils.reactor import install_reactor
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from scrapy.http import Response
+
+FOLDER = Path(sys.argv[1])
+REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+
+
+class Walker(Spider):
+    """Makes the requests of its job, and follows every link on what they bring."""
+
+    name = "walker"
+    job: dict[str, Any]
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.pages: list[dict[str, Any]] = []
+        self.failed: list[dict[str, str]] = []
+        self.unmade: list[str] = []
+
+    async def start(self) -> AsyncIterator[Any]:
+        first, *others = self.job["requests"]
+        yield Request(**first, callback=self.met if "meddle" in self.job else self.parse, errback=self.lost, dont_filter=True)
+        if "meddle" not in self.job:
+            for request in self.requests(others):
+                yield request
+
+    def met(self, response: Response) -> Iterator[Request]:
+        """The first page is there: now somebody takes a layer away."""
+        own_parts.meddle(self.job["meddle"])
+        yield from self.parse(response)
+        yield from self.requests(self.job["requests"][1:])
+
+    def requests(self, described: list[dict[str, Any]]) -> Iterator[Request]:
+        for one in described:
+            try:
+                yield Request(**one, callback=self.parse, errback=self.lost, dont_filter=True)
+            except ValueError:
+                self.unmade.append(one["url"])
+
+    def parse(self, response: Response) -> Iterator[Request]:
+        body = response.text
+        self.pages.append({"url": response.url, "status": response.status, "flags": response.flags, "body": body[:100]})
+        for link in response.css("a::attr(href)").getall():
+            try:
+                yield response.follow(link, callback=self.parse, errback=self.lost, dont_filter=True)
+            except ValueError:
+                self.unmade.append(link)
+
+    def lost(self, failure: Any) -> None:
+        self.failed.append({"url": failure.request.url, "error": type(failure.value).__name__, "why": str(failure.value)})
+
+    def closed(self, reason: str) -> None:
+        stats = {key: value for key, value in self.crawler.stats.get_stats().items() if isinstance(value, int | str)}
+        found = {"pages": self.pages, "failed": self.failed, "unmade": self.unmade, "reason": reason, "stats": stats}
+        (FOLDER / f"result-{self.job['name']}.json").write_text(json.dumps(found))
+
+
+def meant(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {meant(key): meant(item) for key, item in value.items()}
+    if isinstance(value, str) and value.startswith("class:"):
+        return load_object(value.removeprefix("class:"))
+    return value
+
+
+def settings_of(job: dict[str, Any]) -> Settings:
+    settings = Settings()
+    settings.setdict(meant(job["settings"]), priority="project")
+    return settings
+
+
+def spider_of(job: dict[str, Any]) -> type[Spider]:
+    body = {"job": job, "custom_settings": meant(job.get("custom_settings")), **job.get("attributes", {})}
+    return type("Walker", (Walker,), body)
+
+
+def main() -> int:
+    whole = json.loads((FOLDER / "job.json").read_text())
+    how, jobs = whole["how"], whole["crawls"]
+    settings = settings_of(jobs[0])
+    if how in ("AsyncCrawlerProcess", "CrawlerProcess"):
+        process = {"AsyncCrawlerProcess": AsyncCrawlerProcess, "CrawlerProcess": CrawlerProcess}[how](settings)
+        process.crawl(spider_of(jobs[0]))
+        for job in jobs[1:]:
+            process.crawl(Crawler(spider_of(job), settings_of(job)))
+        process.start()
+        return int(process.bootstrap_failed)
+    if not whole.get("without_reactor"):
+        install_reactor(settings.get("TWISTED_REACTOR", REACTOR) or REACTOR)
+    configure_logging(settings)
+    from twisted.internet.task import react
+
+    if how == "CrawlerRunner":
+        runner = CrawlerRunner(settings)
+        react(lambda reactor: runner.crawl(spider_of(jobs[0])))
+    else:
+        async_runner = AsyncCrawlerRunner(settings)
+
+        async def crawl() -> None:
+            await async_runner.crawl(spider_of(jobs[0]))
+
+        react(lambda reactor: deferred_from_coro(crawl()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

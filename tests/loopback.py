@@ -1,0 +1,201 @@
+"""A server on loopback whose arrivals are stamped, and a crawl of it in a process of its own.
+
+The server does as little as possible between the socket and the stamp, and runs in the test's process; the crawl runs in
+another, so a busy reactor there cannot make its own witness late. Both use CLOCK_MONOTONIC.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+ROOT = Path(__file__).resolve().parents[1]
+
+PAGE = b"<html><body>a page</body></html>"
+
+
+@dataclass(frozen=True)
+class Arrival:
+    at: float
+    path: str
+    headers: dict[str, str]
+    connection: int
+    body: int = 0
+
+
+@dataclass
+class Answer:
+    body: bytes = PAGE
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    close: bool = False
+    wait: float = 0.0
+
+
+class Server:
+    """``with Server(answer) as server``: ``answer`` makes an :class:`Answer` of an :class:`Arrival`; ``arrivals`` are in the
+    order in which they came. ``tls``: a context, or None for plain HTTP. ``idle``: seconds after which it closes."""
+
+    def __init__(
+        self,
+        answer: Callable[[Arrival], Answer] = lambda arrival: Answer(),
+        *,
+        tls: ssl.SSLContext | None = None,
+        idle: float | None = None,
+        address: str = "127.0.0.1",
+    ) -> None:
+        self._answer, self._tls, self._idle = answer, tls, idle
+        self._socket = socket.create_server((address, 0), backlog=128)
+        self.port = self._socket.getsockname()[1]
+        self.arrivals: list[Arrival] = []
+        self.connections = 0
+        self._open: set[socket.socket] = set()
+        self._threads: list[threading.Thread] = []
+
+    def _start(self, work: Callable[..., None], *args: object) -> None:
+        thread = threading.Thread(target=work, args=args, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def __enter__(self) -> Server:
+        self._start(self._accept)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._socket.close()
+        for connection in list(self._open):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join(10)
+
+    @property
+    def url(self) -> str:
+        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}"
+
+    def pages(self) -> list[Arrival]:
+        """All but robots.txt."""
+        return [arrival for arrival in self.arrivals if arrival.path != "/robots.txt"]
+
+    def gaps(self) -> list[float]:
+        times = [arrival.at for arrival in self.arrivals]
+        return [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = self._socket.accept()
+                self.connections += 1
+                self._start(self._serve, connection, self.connections)
+
+    def _serve(self, raw: socket.socket, number: int) -> None:
+        self._open.add(raw)
+        with suppress(OSError, ValueError), raw:
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self._tls:
+                with self._tls.wrap_socket(raw, server_side=True) as connection:
+                    self._open.add(connection)
+                    self._converse(connection, number)
+            else:
+                self._converse(raw, number)
+
+    def _converse(self, connection: socket.socket, number: int) -> None:
+        connection.settimeout(self._idle)
+        with connection.makefile("rb") as stream:
+            while line := stream.readline():
+                at = time.monotonic()
+                headers = {}
+                while (header := stream.readline().decode("latin-1").strip()) != "":
+                    name, _, value = header.partition(":")
+                    headers[name.lower()] = value.strip()
+                body = len(stream.read(int(headers.get("content-length", 0))))
+                arrival = Arrival(at, line.split()[1].decode("latin-1"), headers, number, body)
+                self.arrivals.append(arrival)
+                answer = self._answer(arrival)
+                if answer.wait:
+                    time.sleep(answer.wait)
+                head = {"Content-Length": str(len(answer.body)), "Content-Type": "text/html", **answer.headers}
+                lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
+                connection.sendall(f"HTTP/1.1 {answer.status} OK\r\n{lines}\r\n".encode() + answer.body)
+                if answer.close:
+                    return
+
+
+SETTINGS: dict[str, object] = {
+    "ADDONS": {"scrapy_polite.Addon": 300},
+    "POLITE_ALLOW_NETWORKS": ["127.0.0.0/8"],
+    "ROBOTSTXT_OBEY": False,
+    "TELNETCONSOLE_ENABLED": False,
+    "USER_AGENT": "tests (+mailto:tests@example.org)",
+    "LOG_LEVEL": "INFO",
+}
+
+SCRIPT = """
+import json, sys
+import scrapy
+from scrapy.crawler import AsyncCrawlerProcess
+
+class TestSpider(scrapy.Spider):
+    name = "test"
+    results = []
+    def answered(self, response):
+        self.results.append([response.url, response.status, response.request.meta.get("download_latency")])
+    parse = answered
+    def failed(self, failure):
+        self.results.append([failure.request.url, type(failure.value).__name__, str(failure.value)])
+
+{spider}
+
+settings = json.loads({settings!r})
+process = AsyncCrawlerProcess(settings)
+crawler = process.create_crawler(Spider)
+process.crawl(crawler)
+process.start()
+stats = {{k: v for k, v in (crawler.stats.get_stats() if crawler.stats else {{}}).items() if isinstance(v, (int, float, str))}}
+print("RESULT" + json.dumps({{"stats": stats, "results": TestSpider.results}}))
+"""
+
+
+@dataclass
+class Crawl:
+    stats: dict[str, Any]
+    results: list[list[Any]]
+    log: str
+    code: int
+
+    def urls(self) -> list[str]:
+        return [result[0] for result in self.results if result[1] == 200]
+
+
+def crawl(spider: str, tmp_path: Path, timeout: float = 120.0, **settings: object) -> Crawl:
+    """Run ``spider``, source of a class ``Spider(TestSpider)``, with the settings over :data:`SETTINGS`."""
+    chosen = {**SETTINGS, "POLITE_STORE": f"sqlite:{tmp_path}/limits.sqlite", **settings}
+    script = tmp_path / "crawl.py"
+    script.write_text(SCRIPT.format(spider=spider, settings=json.dumps(chosen)), encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error::ResourceWarning"}
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    found = [line for line in done.stdout.splitlines() if line.startswith("RESULT")]
+    result = json.loads(found[-1][6:]) if found else {"stats": {}, "results": []}
+    return Crawl(result["stats"], result["results"], done.stderr, done.returncode)

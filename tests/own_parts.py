@@ -1,0 +1,112 @@
+"""Components of a user's own, for `guarded_crawl.py`: harmless ones, and some that would lead a crawl astray."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import urllib.request
+from typing import TYPE_CHECKING, Any
+
+from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
+from scrapy.exceptions import NotConfigured
+from scrapy.http import HtmlResponse
+from scrapy.pqueues import ScrapyPriorityQueue
+from twisted.internet.address import IPv4Address
+from twisted.internet.interfaces import IHostnameResolver, IHostResolution
+from zope.interface import implementer
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.http import Response
+
+TRAP = "127.0.0.1"
+
+
+class OwnHandler(HTTP11DownloadHandler):
+    """What users write: something about every response."""
+
+    async def download_request(self, request: Request) -> Response:
+        response = await super().download_request(request)
+        return response.replace(flags=[*response.flags, "own"])
+
+
+class BrokenHandler(HTTP11DownloadHandler):
+    def __init__(self, crawler: Any) -> None:
+        raise RuntimeError("my handler is broken")
+
+
+class UnconfiguredHandler(HTTP11DownloadHandler):
+    def __init__(self, crawler: Any) -> None:
+        raise NotConfigured("my handler lacks a setting")
+
+
+class BlockingHandler:
+    """A network of its own, and nothing that tells so."""
+
+    lazy = False
+
+    async def download_request(self, request: Request) -> Response:
+        with urllib.request.urlopen(request.url, timeout=5) as answer:  # noqa: ASYNC210
+            return HtmlResponse(request.url, body=answer.read())
+
+    async def close(self) -> None: ...
+
+
+if importlib.util.find_spec("scrapy.core.downloader.handlers._aiohttp"):
+    from scrapy.core.downloader.handlers._aiohttp import AiohttpDownloadHandler
+
+    class OwnAiohttpHandler(AiohttpDownloadHandler):
+        """Scrapy's, under a name that says nothing."""
+
+
+@implementer(IHostResolution)
+class _Resolution:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def cancel(self) -> None: ...
+
+
+@implementer(IHostnameResolver)
+class OwnResolver:
+    """Says of every name that it is here: the worst that a resolver can do."""
+
+    def __init__(self, reactor: Any) -> None:
+        self.reactor = reactor
+
+    @classmethod
+    def from_crawler(cls, crawler: Any, reactor: Any) -> OwnResolver:
+        return cls(reactor)
+
+    def install_on_reactor(self) -> None:
+        self.reactor.installNameResolver(self)
+
+    def resolveHostName(self, receiver: Any, hostName: str, portNumber: int = 0, *args: Any, **kwargs: Any) -> Any:
+        resolution = _Resolution(hostName)
+        receiver.resolutionBegan(resolution)
+        receiver.addressResolved(IPv4Address("TCP", TRAP, portNumber))
+        receiver.resolutionComplete()
+        return resolution
+
+
+class OwnQueue(ScrapyPriorityQueue):
+    """Scrapy's, under a name of the user's."""
+
+
+def meddle(how: str) -> None:
+    """What a library may do to the reactor while a crawl is under way."""
+    from twisted.internet import reactor
+
+    stock = type(reactor).connectTCP.__get__(reactor)  # type: ignore[attr-defined]
+
+    def connect(host: str, port: int, factory: Any, *args: Any, **kwargs: Any) -> Any:
+        return stock(TRAP, port, factory, *args, **kwargs)
+
+    if how == "resolver":
+        OwnResolver(reactor).install_on_reactor()
+    elif how == "connect":
+        reactor.connectTCP = connect  # type: ignore[attr-defined]
+    elif how == "connect, wrapped":
+        reactor.connectTCP = functools.wraps(reactor.connectTCP)(connect)  # type: ignore[attr-defined]
+    else:
+        raise ValueError(how)

@@ -1,0 +1,255 @@
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_polite.naming import canonical_host
+from scrapy_polite.origins import edge_of, hit_or_miss, place
+from scrapy_polite.origins.edges import EDGE_NETWORKS, EDGE_SUFFIXES, SuffixRow
+from scrapy_polite.origins.placing import MOST_ADDRESSES
+
+
+def addresses(*texts: str) -> list[IPv4Address | IPv6Address]:
+    return [ip_address(text) for text in texts]
+
+
+@pytest.mark.parametrize("row", EDGE_SUFFIXES, ids=lambda row: row.suffix)
+def test_every_suffix_is_found_below_itself_and_has_a_source(row: SuffixRow) -> None:
+    edge = edge_of("www.a.test", [f"www.a.{row.suffix}"])
+    assert edge is not None
+    assert (edge.provider, edge.label) == (row.provider, row.label)
+    assert edge_of("www.a.test", [f"not{row.suffix}"]) is None
+    assert edge_of("www.a.test", [f"{row.suffix}.test"]) is None
+    assert canonical_host(row.suffix) == row.suffix
+    assert row.unit in {"customer", "shared", "tenant"}
+    assert row.source.startswith("https://")
+    assert len(row.dated) == 7
+
+
+def test_the_table_names_every_suffix_once() -> None:
+    assert len({row.suffix for row in EDGE_SUFFIXES}) == len(EDGE_SUFFIXES)
+
+
+@pytest.mark.parametrize("row", EDGE_NETWORKS, ids=lambda row: row.provider)
+def test_every_published_address_is_an_edge(row: object) -> None:
+    assert isinstance(row, type(EDGE_NETWORKS[0]))
+    for network in row.networks:
+        for address in (network[0], network[-1]):
+            edge = edge_of("a.test", [], [address])
+            assert edge is not None
+            assert edge.provider == row.provider
+
+
+@pytest.mark.parametrize(
+    ("name", "address"),
+    [
+        ("lb-1234.eu-west-1.elb.amazonaws.com", "52.16.0.1"),
+        ("ec2-52-16-0-1.eu-west-1.compute.amazonaws.com", "52.16.0.1"),
+        ("ghs.googlehosted.com", "34.102.136.180"),  # a customer's load balancer in Google's ranges
+        ("a.clients.your-server.de", "1.1.1.1"),  # a resolver, no web edge
+        ("sites.platform.test", "203.0.113.7"),
+    ],
+)
+def test_rented_machines_are_no_edges(name: str, address: str) -> None:
+    assert edge_of("a.test", [name], addresses(address)) is None
+
+
+def test_a_host_with_one_foot_outside_is_not_behind_the_edge() -> None:
+    assert edge_of("a.test", [], addresses("104.16.0.1", "203.0.113.7")) is None
+    assert edge_of("a.test", [], addresses("104.16.0.1", "2606:4700::1")) is not None
+
+
+def test_the_last_edge_of_the_chain_counts() -> None:
+    edge = edge_of("a.test", ["a.b-cdn.net", "a.edgekey.net", "x.test"])
+    assert edge is not None
+    assert edge.provider == "akamai"
+    assert edge.because == "a.test is a CNAME for a.edgekey.net, which belongs to Akamai"
+
+
+def test_tenants_by_cname_share_an_origin_before_the_first_request() -> None:
+    first = place("www.a.test", ["sites.platform.test"], addresses("127.20.0.2", "127.20.0.1"))
+    second = place("www.b.test", ["sites.platform.test"], addresses("127.20.0.1", "127.20.0.2"))
+    assert first.name == second.name == "origin:sites.platform.test"
+    assert first.anchors == ("cname:sites.platform.test", "address:127.20.0.1", "address:127.20.0.2")
+    assert first.anchors == second.anchors
+    assert first.edge is None
+    assert first.evidence == (
+        "www.a.test is a CNAME for sites.platform.test",
+        "www.a.test has the addresses 127.20.0.1, 127.20.0.2",
+    )
+    assert first.confidence >= 0.99
+
+
+def test_tenants_by_address_share_anchors_with_tenants_by_cname() -> None:
+    apex = place("c.test", [], addresses("127.20.0.2", "127.20.0.1"))
+    assert apex.name == "origin:127.20.0.1"
+    assert apex.anchors == ("address:127.20.0.1", "address:127.20.0.2")
+    assert apex.confidence == 0.93
+
+
+def test_the_last_name_of_a_chain_places() -> None:
+    assert place("a.test", ["a.saas.test", "pod7.saas.test"], addresses("127.20.0.1")).name == "origin:pod7.saas.test"
+
+
+def test_behind_an_edge_addresses_are_nobodys() -> None:
+    found = place("www.harbour-lets.example", ["harbour-lets.b-cdn.net"], addresses("127.20.3.1"))
+    assert found.edge == "edge:bunny/www.harbour-lets.example"
+    assert found.anchors == ()
+    assert found.name == "origin:harbour-lets.example"
+    assert found.evidence == (
+        "www.harbour-lets.example is a CNAME for harbour-lets.b-cdn.net, which belongs to bunny.net",
+        "nothing tells the servers of www.harbour-lets.example: taken as those of harbour-lets.example",
+    )
+    assert found.confidence == 0.5
+
+
+def test_a_platforms_own_name_places_through_an_edge() -> None:
+    found = place("shop.a.test", ["service.saas.test", "x.cdn.cloudflare.net"], addresses("104.16.0.1"))
+    assert found.edge == "edge:cloudflare/shop.a.test"
+    assert found.anchors == ("cname:service.saas.test",)
+    assert found.name == "origin:service.saas.test"
+    assert found.confidence == 0.97
+
+
+def test_unrelated_sites_on_one_edge_address_stay_apart() -> None:
+    placed = [place(f"www.a{number}.test", [], addresses("104.16.1.1")) for number in range(10)]
+    assert len({one.name for one in placed}) == 10
+    assert not any(one.anchors for one in placed)
+    assert {one.edge for one in placed} == {f"edge:cloudflare/www.a{number}.test" for number in range(10)}
+
+
+def test_www_and_img_of_one_domain_behind_an_edge_share_an_origin() -> None:
+    names = {place(host, [], addresses("104.16.1.1")).name for host in ("www.a.co.uk", "img.a.co.uk", "a.co.uk")}
+    assert names == {"origin:a.co.uk"}
+
+
+def test_shops_of_one_platform_stay_apart() -> None:
+    placed = [place(f"www.{shop}.test", ["shops.myshopify.com"], addresses("23.227.38.74")) for shop in "ab"]
+    assert [one.name for one in placed] == ["origin:a.test", "origin:b.test"]
+    assert [one.anchors for one in placed] == [(), ()]
+
+
+def test_numbered_zones_of_a_platform_are_known() -> None:
+    edge = edge_of("www.a.test", ["0a1b2c3d.vercel-dns-017.com"])
+    assert edge is not None
+    assert edge.provider == "vercel"
+    assert edge_of("www.a.test", ["vercel-dns-x.com"]) is None
+
+
+def test_a_name_at_the_edge_itself() -> None:
+    found = place("d111111abcdef8.cloudfront.net", [], addresses("203.0.113.7"))
+    assert found.edge == "edge:cloudfront/d111111abcdef8.cloudfront.net"
+    assert found.evidence[0] == "d111111abcdef8.cloudfront.net is a name of Amazon CloudFront"
+
+
+def test_an_address_literal_is_its_own_origin() -> None:
+    found = place("203.0.113.7", [], addresses("203.0.113.7"))
+    assert found.name == "origin:203.0.113.7"
+    assert found.anchors == ("address:203.0.113.7",)
+    assert found.evidence == ("203.0.113.7 is an address",)
+    assert place("2001:db8::1", [], addresses("2001:db8::1")).name == "origin:2001:db8::1"
+
+
+def test_a_host_with_hundreds_of_addresses_is_bounded() -> None:
+    found = place("a.test", [], [IPv4Address(f"198.51.{n // 250}.{n % 250}") for n in range(300)])
+    assert len(found.anchors) == MOST_ADDRESSES
+    assert found.evidence == ("a.test has the addresses 198.51.0.0, 198.51.0.1, 198.51.0.2, 198.51.0.3 and 296 more",)
+
+
+HOSTS = st.sampled_from(["www.a.test", "a.b-cdn.net", "sites.platform.test", "x.edgekey.net", "a.co.uk", "localhost"])
+
+
+@given(
+    HOSTS,
+    st.lists(HOSTS, max_size=4),
+    st.lists(st.one_of(st.ip_addresses(), st.just(IPv4Address("104.16.0.1"))), max_size=6),
+    st.randoms(),
+)
+@settings(deadline=None)
+def test_placing_depends_on_no_order_of_addresses(
+    host: str, chain: list[str], found: list[IPv4Address | IPv6Address], random: object
+) -> None:
+    placed = place(host, chain, found)
+    again = place(host, chain, [*found[1:], *found[:1], *found])
+    assert (again.edge, again.anchors, again.name) == (placed.edge, placed.anchors, placed.name)
+    assert placed.name.startswith("origin:")
+    assert 0 < placed.confidence <= 1
+    assert placed.evidence
+    if placed.edge:
+        assert not any(anchor.startswith("address:") for anchor in placed.anchors)
+
+
+@pytest.mark.parametrize(
+    ("headers", "verdict"),
+    [
+        ({}, None),
+        ({"server": ["nginx"]}, None),
+        ({"x-cache": ["HIT"]}, "hit"),
+        ({"X-Cache": ["hit"]}, "hit"),
+        ({"x-cache": ["MISS"]}, "miss"),
+        ({"x-cache": ["MISS, HIT"]}, "hit"),
+        ({"x-cache": ["HIT, MISS"]}, "hit"),
+        ({"x-cache": ["MISS", "HIT"]}, "hit"),
+        ({"x-cache": ["MISS, MISS"]}, "miss"),
+        ({"x-cache": ["Hit from cloudfront"]}, "hit"),
+        ({"x-cache": ["Miss from cloudfront"]}, "miss"),
+        ({"x-cache": ["RefreshHit from cloudfront"]}, "miss"),
+        ({"x-cache": ["Error from cloudfront"]}, "miss"),
+        ({"x-cache": ["TCP_MEM_HIT from a1-2-3-4.deploy.akamaitechnologies.com (AkamaiGHost/1.2) (-)"]}, "hit"),
+        ({"x-cache": ["TCP_REFRESH_HIT"]}, "miss"),
+        ({"x-cache": ["TCP_REFRESH_FAIL_HIT"]}, "miss"),
+        ({"x-cache": ["TCP_EXPIRED_HIT"]}, "miss"),
+        ({"x-cache": ["TCP_REMOTE_HIT"]}, "hit"),
+        ({"x-cache": ["PRIVATE_NOSTORE"]}, "miss"),
+        ({"x-cache": ["CONFIG_NOCACHE"]}, "miss"),
+        ({"x-cache": ["N/A"]}, None),
+        ({"x-cache": [""]}, None),
+        ({"x-cache": [",,"]}, None),
+        ({"x-cache": ["WHATEVER"]}, "miss"),
+        ({"cf-cache-status": ["HIT"]}, "hit"),
+        ({"cf-cache-status": ["STALE"]}, "hit"),
+        ({"cf-cache-status": ["UPDATING"]}, "hit"),
+        ({"cf-cache-status": ["EXPIRED"]}, "miss"),
+        ({"cf-cache-status": ["REVALIDATED"]}, "miss"),
+        ({"cf-cache-status": ["DYNAMIC"]}, "miss"),
+        ({"cf-cache-status": ["BYPASS"]}, "miss"),
+        ({"cf-cache-status": ["NONE/UNKNOWN"]}, "miss"),
+        ({"cf-cache-status": ["UNKNOWN"]}, None),
+        ({"x-cache-status": ["HIT"]}, "hit"),
+        ({"x-cache-status": ["EXPIRED"]}, "miss"),
+        ({"cdn-cache": ["HIT"]}, "hit"),
+        ({"cdn-cache": ["MISS"]}, "miss"),
+        ({"x-vercel-cache": ["PRERENDER"]}, "hit"),
+        ({"cache-status": ["ExampleCache; hit"]}, "hit"),
+        ({"cache-status": ["ExampleCache; hit; ttl=376"]}, "hit"),
+        ({"cache-status": ["ExampleCache;hit=?1"]}, "hit"),
+        ({"cache-status": ["ExampleCache;hit=?0"]}, None),
+        ({"cache-status": ["ExampleCache; fwd=uri-miss; stored"]}, "miss"),
+        ({"cache-status": ["ExampleCache; fwd=stale; fwd-status=304"]}, "miss"),
+        ({"cache-status": ["OriginCache; hit; ttl=1100, CDN; fwd=uri-miss"]}, "hit"),
+        ({"cache-status": ["OriginCache; fwd=miss", "CDN; fwd=uri-miss"]}, "miss"),
+        ({"cache-status": ['"a; hit, b"; fwd=miss; detail="x, y; hit"']}, "miss"),
+        ({"cache-status": ['"unfinished; hit']}, None),
+        ({"cache-status": ["ExampleCache"]}, None),
+        ({"cache-status": ["hit"]}, None),
+        ({"cf-cache-status": ["MISS"], "x-cache": ["HIT"]}, "miss"),  # the origin's own Varnish says so
+        ({"cf-cache-status": ["HIT"], "x-cache": ["HIT"]}, "hit"),
+        ({"x-cache": ["HIT"], "cache-status": ["Town; hit"]}, "hit"),
+    ],
+)
+def test_dialects_of_caches(headers: dict[str, list[str]], verdict: str | None) -> None:
+    assert hit_or_miss(headers) == verdict
+
+
+@given(st.dictionaries(st.sampled_from(["x-cache", "Cache-Status", "cf-cache-status"]), st.lists(st.text(max_size=40))))
+@settings(deadline=None)
+def test_no_header_breaks_the_reading(headers: dict[str, list[str]]) -> None:
+    assert hit_or_miss(headers) in {"hit", "miss", None}
+
+
+def test_a_long_header_is_read_in_linear_time() -> None:
+    assert hit_or_miss({"cache-status": ['"' + "\\" * 60_000]}) is None
+    assert hit_or_miss({"cache-status": ['"a' * 30_000 + "; hit"]}) in {"hit", None}

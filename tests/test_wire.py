@@ -1,0 +1,188 @@
+"""Slots are kept where it counts: at the server, on plain and TLS connections, new and pooled, with a busy reactor."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import pytest
+import trustme
+from loopback import Answer, Arrival, Server, crawl
+from twisted.internet.protocol import Factory
+from twisted.protocols.tls import BufferingTLSTransport
+from twisted.web._newclient import HTTP11ClientProtocol
+from twisted.web.client import HTTPConnectionPool
+
+WIDTH = 0.05
+SLACK = 0.005
+"""Between the flush and the stamp on the other side: generous for one machine, and far below any interval here."""
+
+FETCH = """
+class Spider(TestSpider):
+    async def start(self):
+        for n in range({count}):
+            yield scrapy.Request("{url}/" + str(n), callback=self.answered, errback=self.failed, dont_filter=True)
+"""
+
+BUSY = """
+import asyncio, time
+class Spider(TestSpider):
+    async def start(self):
+        self.busy = asyncio.create_task(self.work())
+        for n in range({count}):
+            yield scrapy.Request("{url}/" + str(n), callback=self.answered, errback=self.failed, dont_filter=True)
+    async def work(self):
+        while True:
+            end = time.perf_counter() + 0.06
+            while time.perf_counter() < end:
+                pass
+            await asyncio.sleep(0.04)
+"""
+
+
+def limits(per_second: float) -> dict[str, object]:
+    """Every page costs 1, and site and origin allow so many a second."""
+    return {"POLITE_COSTS": {"page": 1}, "POLITE_SITE_RATE": per_second, "POLITE_ORIGIN_RATE": per_second}
+
+
+@pytest.fixture(scope="module")
+def tls() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+    return context
+
+
+def kept(server: Server, interval: float) -> None:
+    assert min(server.gaps()) >= interval - WIDTH - SLACK
+
+
+def ports(server: Server) -> dict[str, object]:
+    return {"POLITE_ALLOW_PORTS": [server.port]}
+
+
+def test_plain_connections_keep_the_interval_and_the_rate(tmp_path: Path) -> None:
+    with Server() as server:
+        done = crawl(FETCH.format(count=30, url=server.url), tmp_path, **limits(10), **ports(server))
+        assert len(done.urls()) == 30, done.log
+        kept(server, 0.1)
+        span = server.arrivals[-1].at - server.arrivals[0].at
+        assert 29 * 0.1 - WIDTH - SLACK <= span
+        assert done.stats["polite/slots/booked"] == 30
+        assert server.connections <= 10
+
+
+def test_tls_connections_keep_the_interval(tmp_path: Path, tls: ssl.SSLContext) -> None:
+    with Server(tls=tls) as server:
+        done = crawl(FETCH.format(count=20, url=server.url), tmp_path, **limits(10), **ports(server))
+        assert len(done.urls()) == 20, done.log
+        kept(server, 0.1)
+
+
+def test_new_connections_for_every_request_keep_the_interval(tmp_path: Path, tls: ssl.SSLContext) -> None:
+    with Server(lambda arrival: Answer(close=True, headers={"Connection": "close"}), tls=tls) as server:
+        done = crawl(FETCH.format(count=15, url=server.url), tmp_path, **limits(10), **ports(server))
+        assert len(done.urls()) == 15, done.log
+        assert server.connections == 15
+        kept(server, 0.1)
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_busy_reactor_delays_but_never_bunches(tmp_path: Path, tls: ssl.SSLContext, scheme: str) -> None:
+    with Server(tls=tls if scheme == "https" else None) as server:
+        done = crawl(BUSY.format(count=20, url=server.url), tmp_path, **limits(5), **ports(server))
+        assert len(done.urls()) == 20, done.log
+        kept(server, 0.2)
+
+
+def test_a_connection_that_died_while_it_waited_is_replaced_and_charged_once(tmp_path: Path) -> None:
+    # The server closes idle connections after 0.15 s, and slots are 0.4 s apart: every pooled one is dead in its slot.
+    with Server(idle=0.15) as server:
+        done = crawl(FETCH.format(count=6, url=server.url), tmp_path, **limits(2.5), **ports(server))
+        assert len(done.urls()) == 6, done.log
+        assert len(server.arrivals) == 6
+        assert done.stats["polite/slots/booked"] == 6
+        kept(server, 0.4)
+
+
+def test_a_handshake_that_fails_books_nothing(tmp_path: Path) -> None:
+    with Server(idle=0.3) as server:
+        url = server.url.replace("http:", "https:")
+        done = crawl(FETCH.format(count=2, url=url), tmp_path, **limits(50), **ports(server), RETRY_ENABLED=False)
+        assert [result[1] for result in done.results] == ["DownloadFailedError"] * 2, done.log
+        assert "polite/slots/booked" not in done.stats
+
+
+def test_a_body_leaves_with_its_request(tmp_path: Path) -> None:
+    spider = """
+class Spider(TestSpider):
+    async def start(self):
+        for n in range(6):
+            yield scrapy.Request("{url}/" + str(n), method="POST", body=b"x" * 300_000, callback=self.answered,
+                                 errback=self.failed, dont_filter=True)
+"""
+    with Server() as server:
+        done = crawl(spider.replace("{url}", server.url), tmp_path, **limits(10), **ports(server))
+        assert len(done.urls()) == 6, done.log
+        assert {arrival.body for arrival in server.arrivals} == {300_000}
+        kept(server, 0.1)
+
+
+def test_latency_is_that_of_the_server_and_not_of_the_wait(tmp_path: Path) -> None:
+    with Server() as server:
+        done = crawl(FETCH.format(count=6, url=server.url), tmp_path, **limits(2), **ports(server))
+        latencies = [result[2] for result in done.results]
+        assert len(latencies) == 6
+        # Slots are 0.5 s apart, so requests waited up to so long at the wire; the server answers at once.
+        assert sorted(latencies)[3] < 0.25
+
+
+def test_a_wait_beyond_the_maximum_goes_back_to_the_scheduler_and_nothing_is_lost(tmp_path: Path) -> None:
+    with Server() as server:
+        done = crawl(FETCH.format(count=4, url=server.url), tmp_path, **limits(2), **ports(server), POLITE_MAX_WAIT=0.05)
+        assert len(done.urls()) == 4, done.log
+        kept(server, 0.5)
+
+
+def test_a_cached_answer_is_not_slowed_and_slows_nothing(tmp_path: Path) -> None:
+    with Server() as server:
+        cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
+        first = crawl(FETCH.format(count=5, url=server.url), tmp_path, **limits(20), **ports(server), **cache)
+        assert len(first.urls()) == 5
+        # At one in 5 s the second crawl would take 20 s and more if its answers had to wait.
+        again = crawl(FETCH.format(count=5, url=server.url), tmp_path, **limits(0.2), **ports(server), **cache)
+        assert len(again.urls()) == 5
+        assert len(server.arrivals) == 5
+        assert again.stats["elapsed_time_seconds"] < 15
+
+
+def test_the_private_parts_of_twisted_that_the_wire_uses_are_there() -> None:
+    from twisted.internet import reactor
+
+    pool = HTTPConnectionPool(reactor, persistent=False)
+    for name in ("_factory", "_newConnection", "_putConnection", "_reactor"):
+        assert hasattr(pool, name)
+    protocol = HTTP11ClientProtocol()
+    assert protocol.state == "QUIESCENT"
+    assert issubclass(pool._factory, Factory)
+    transport = vars(BufferingTLSTransport) | {name: None for name in BufferingTLSTransport.__dict__}
+    assert "_connectWrapped" in transport or hasattr(BufferingTLSTransport, "makeConnection")
+
+
+def hold_once(arrival: Arrival, seen: list[float], retry_after: str) -> Answer:
+    if not seen:
+        seen.append(arrival.at)
+        return Answer(status=429, headers={"Retry-After": retry_after})
+    return Answer()
+
+
+def test_retry_after_is_kept_to_the_full_and_the_request_served_afterwards(tmp_path: Path) -> None:
+    seen: list[float] = []
+    with Server(lambda arrival: hold_once(arrival, seen, "2")) as server:
+        done = crawl(FETCH.format(count=5, url=server.url), tmp_path, **limits(20), **ports(server))
+        assert sorted(done.urls()) == sorted(f"{server.url}/{n}" for n in range(5)), done.log
+        # What was on the wire already when the answer came may arrive; nothing else before the hold has ended.
+        in_flight = [arrival for arrival in server.arrivals[1:] if arrival.at < seen[0] + 0.3]
+        later = [arrival.at for arrival in server.arrivals[1:] if arrival not in in_flight]
+        assert min(later) >= seen[0] + 2.0
+        assert "retry/count" not in done.stats
+        assert done.stats["polite/backoff/rate_limited"] == 1
