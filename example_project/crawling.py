@@ -17,14 +17,16 @@ from typing import TYPE_CHECKING, Any, Final
 from judging.arrivals import arrivals_from
 from judging.harvest import read_lines, read_store
 from proof import Evidence
+
 from scrapy_polite.telemetry.ledger import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from types import TracebackType
 
-    from scrapy_polite.telemetry.events import Event
     from town.client import Town
+
+    from scrapy_polite.telemetry.events import Event
 
 PROJECT: Final = Path(__file__).resolve().parent
 GRACE: Final = 6.0

@@ -19,7 +19,7 @@ from proof import SHARE, judge
 from town.client import Town, TownError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 EVERY: Final = 2.0
 """Seconds between two lines of progress."""

@@ -21,6 +21,7 @@ from judging import checks
 from judging.harvest import images_of
 from judging.origins import SITE_RATE, Origin, origins
 from judging.table import aligned
+
 from scrapy_polite.telemetry.events import Sent
 from scrapy_polite.telemetry.proof import prove
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from judging.arrivals import Arrival
     from judging.checks import Check
     from judging.origins import Side
+
     from scrapy_polite.telemetry.events import Event
 
 SHARE: Final = 2 / 3
@@ -37,6 +39,17 @@ SHARE: Final = 2 / 3
 WIDTH: Final = 0.05
 """Seconds of a slot, if the ledger has none to tell."""
 PLATFORM: Final = "platform"
+
+HEAD: Final = (
+    *("origin", "witness", "seen", "units", "allowed", "kept", "share"),
+    *("in 1 s", "in 10 s", "gap", "floor", "slots", "missed", "holds", "inside", "503"),
+)
+LEGEND: Final = (
+    "allowed: units/s of the origin, or of its sites together where that is less; +burst. kept: units/s while it had work,",
+    "that is while a site waited whose own rate let it go, or the origin was being spared after a request; share: of what is",
+    "allowed. in 1 s, in 10 s: the most units in any such window. gap, floor: seconds between the two requests that came",
+    "closest to their floor (cost of the first / rate). holds: honoured, of those that there were. inside: requests in a hold.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +82,14 @@ class Report:
 
     def as_text(self) -> str:
         """The table, the criteria, and at the end PASS or what failed."""
-        head = ("origin", "witness", "requests", "units", "allowed/s", "kept/s", "kept")
-        head += ("worst 1 s", "worst 10 s", "gap", "floor", "slots", "missed", "holds kept", "inside", "503")
-        rows = [head]
+        rows: list[tuple[str, ...]] = [HEAD]
         for origin in self.origins:
             whose = f"{origin.server}, {origin.sites} site{'s' * (origin.sites != 1)}" if origin.sites else origin.server
             allowed = f"{origin.allowed:g}{f' +{origin.burst:g}' if origin.burst else ''}"
             rows.append((origin.key, "ledger", *_cells(origin.ledger, allowed)))
             rows.append((f"  {whose}", "town", *_cells(origin.town, allowed)))
         lines = [*aligned(rows, left=2), ""]
-        lines.append("allowed: the origin's rate, or that of its sites together where that is less; +burst.")
-        lines.append("kept: while it had work, that is while a site waited whose own rate let it go, or the origin was being")
-        lines.append(
-            "spared after a request. gap: the two requests that came closest to their floor (cost of the first / rate)."
-        )
-        lines.append("")
+        lines += [*LEGEND, ""]
         width = max(len(check.name) for check in self.checks)
         lines += [f"{'ok  ' if check.passed else 'FAIL'}  {check.name.ljust(width)}  {check.said}" for check in self.checks]
         failed = [check.name for check in self.checks if not check.passed]

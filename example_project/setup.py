@@ -1,6 +1,6 @@
 """What `scrapyd-deploy` packs into an egg: the spiders and their settings. The town and the demo stay at home."""
 
-from setuptools import find_packages, setup
+from setuptools import find_packages, setup  # type: ignore[import-untyped,unused-ignore]
 
 setup(
     name="agents",

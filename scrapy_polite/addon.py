@@ -2,8 +2,8 @@
 
 A user's own settings win, with two exceptions. The guard's layers stay: a download handler of the user's is kept, but inside
 ours; a resolver of the user's is set aside, since only what the guard has resolved and judged is dialled. And Scrapy's own
-throttling is taken over, not added up: its values become limits of sites, and Scrapy's are set aside at the user's own priority,
-which one line in the log says.
+throttling is taken over, not added up: its values become limits of sites, and Scrapy's are set aside at the user's own
+priority, which one line in the log says.
 
 Errors here are ``ValueError``: ``NotConfigured`` would mean "go on without the add-on", and that is the one thing that must
 not happen.
@@ -15,11 +15,12 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.pipelines.images import ImagesPipeline
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
 
-from scrapy_polite import handlers
-from scrapy_polite.extensions import PoliteExtension
+from scrapy_polite.extensions import HIGH, PoliteExtension
+from scrapy_polite.handlers import HANDLERS
 from scrapy_polite.media import PoliteImagesPipeline
 from scrapy_polite.middleware import ListenerMiddleware
 from scrapy_polite.pipelines import RedactionPipeline
@@ -37,16 +38,17 @@ logger = logging.getLogger(__name__)
 
 ADDON: Final = SETTINGS_PRIORITIES["addon"]
 
-OURS: Final = {"http": handlers.PoliteHttpHandler, "https": handlers.PoliteHttpsHandler}
-
 OUTSIDE_THE_REACTOR: Final = ("scrapy.core.downloader.handlers._aiohttp", "scrapy.core.downloader.handlers._httpx")
 """Handlers with a network of their own: no resolver and no ``connectTCP`` that could be guarded."""
 
+SPIDER_ATTRIBUTES: Final = {
+    "download_delay": "DOWNLOAD_DELAY",
+    "max_concurrent_requests": "CONCURRENT_REQUESTS_PER_DOMAIN",
+}
+"""Attributes of spiders, deprecated and still obeyed, that throttle."""
+
 NOT_FETCHED: Final = ("data",)
 """Schemes besides http and https whose handler stays: nothing is fetched for them."""
-
-HIGH: Final = 1000
-"""What Scrapy's own limits are set to where ours take over."""
 
 ACTIVE_SIZE: Final = 100_000_000
 """Bytes of pages in the scraper before the engine takes no more requests. Scrapy's 5 MB stop the pages of a crawl whose items
@@ -86,7 +88,8 @@ class Addon:
         _require_extension(settings)
         _put_resolver(settings)
         _wrap_handlers(settings)
-        take_throttling_over(settings, getattr(self._crawler, "spidercls", None))
+        # In a crawl the spider is there before the add-ons; its attributes may be its own, or its class's.
+        take_throttling_over(settings, getattr(self._crawler, "spider", None) or getattr(self._crawler, "spidercls", None))
         for name, value in {
             "SCHEDULER_PRIORITY_QUEUE": OriginQueue,
             "ROBOTSTXT_OBEY": True,
@@ -106,7 +109,7 @@ class Addon:
         _replace_builtin(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, PoliteRobotsTxtMiddleware)
         if config.redaction is not None:
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", RedactionPipeline, 700)
-        if config.images is not None and settings.get("IMAGES_STORE"):
+        if config.images is not None and settings.get("IMAGES_STORE") and not _has_images_pipeline(settings):
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", PoliteImagesPipeline, 200)
 
 
@@ -147,7 +150,7 @@ def _wrap_handlers(settings: BaseSettings) -> None:
     known = settings.getwithbase("DOWNLOAD_HANDLERS")
     own: BaseSettings = settings["DOWNLOAD_HANDLERS"]
     inside = dict(settings.get(FALLBACK_HANDLERS) or {})
-    for scheme, ours in OURS.items():
+    for scheme, ours in HANDLERS.items():
         theirs = known.get(scheme)
         if theirs is None or theirs is ours:
             continue
@@ -160,12 +163,23 @@ def _wrap_handlers(settings: BaseSettings) -> None:
         inside[scheme] = theirs
         own.set(scheme, ours, priority=max(ADDON, own.getpriority(scheme) or 0))
     for scheme, theirs in known.items():
-        if theirs is not None and scheme not in OURS and scheme not in NOT_FETCHED:
+        if theirs is not None and scheme not in HANDLERS and scheme not in NOT_FETCHED:
             own.set(scheme, None, priority=max(ADDON, own.getpriority(scheme) or 0))
     settings.set(FALLBACK_HANDLERS, inside, priority="addon")
 
 
-def take_throttling_over(settings: BaseSettings, spidercls: Any) -> None:
+def _has_images_pipeline(settings: BaseSettings) -> bool:
+    """Whether the user lists a pipeline for images: two would fetch each image twice."""
+    for key, place in settings["ITEM_PIPELINES"].items():
+        cls = load_object(key)
+        if place is not None and isinstance(cls, type) and issubclass(cls, ImagesPipeline):
+            if not issubclass(cls, PoliteImagesPipeline):
+                logger.warning("ITEM_PIPELINES names %s: it is left as it is, and POLITE_IMAGES does nothing", cls.__name__)
+            return True
+    return False
+
+
+def take_throttling_over(settings: BaseSettings, spider: Any) -> None:
     """Scrapy's own throttling becomes limits of sites; two throttles would add up."""
     taken: dict[str, Any] = {}
     for name, value in {
@@ -181,11 +195,13 @@ def take_throttling_over(settings: BaseSettings, spidercls: Any) -> None:
         if priority > ADDON and settings[name]:
             taken[name] = settings[name]
         settings.set(name, value, priority=max(ADDON, priority))
-    # Scrapy applies this attribute after the add-ons, and at a higher priority.
-    delay = getattr(spidercls, "download_delay", None)
-    if delay is not None:
-        taken["DOWNLOAD_DELAY"] = delay
-        settings.set("DOWNLOAD_DELAY", 0, priority="cmdline")
+    # Scrapy applies these attributes after the add-ons, and at a higher priority; unless the setting's is not lower.
+    for attribute, name in SPIDER_ATTRIBUTES.items():
+        value = getattr(spider, attribute, None)
+        priority = settings.getpriority(name) or 0
+        if value is not None and priority < SETTINGS_PRIORITIES["spider"]:
+            taken[name] = value
+            settings.set(name, settings[name], priority="spider")
     if taken.pop("AUTOTHROTTLE_ENABLED", None):
         logger.info("AutoThrottle is switched off: it would throttle a second time")
     taken.pop("CONCURRENT_REQUESTS_PER_IP", None)

@@ -4,12 +4,12 @@ the spider from closing."""
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from scrapy import signals
+from scrapy import signals, version_info
 from scrapy.utils.asyncio import is_asyncio_available
 
-from scrapy_polite.handlers import UNPROTECTED, PoliteHttpHandler, PoliteHttpsHandler
+from scrapy_polite.handlers import HANDLERS, UNPROTECTED
 from scrapy_polite.politeness import Politeness
 from scrapy_polite.resolver import UNVETTED, install_layers, layers_in_place
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["PoliteExtension"]
 
 logger = logging.getLogger(__name__)
+
+HIGH: Final = 1000
+"""What Scrapy's own limits are set to where ours take over."""
 
 
 class PoliteExtension:
@@ -60,6 +63,8 @@ class PoliteExtension:
             await close()
 
         slot.close = polite_close  # type: ignore[method-assign]
+        if version_info < (2, 18):
+            set_attributes_aside(spider)
         # A CrawlerProcess whose ADDONS is in custom_settings has installed a resolver of its own after this object was built.
         self._install()
         missing = self._missing(engine)
@@ -81,7 +86,7 @@ class PoliteExtension:
         if not layers_in_place(reactor):
             return "the reactor's resolver or its connectTCP is not the guard's"
         downloader_handlers = engine.downloader.handlers
-        for scheme, ours in (("http", PoliteHttpHandler), ("https", PoliteHttpsHandler)):
+        for scheme, ours in HANDLERS.items():
             if scheme not in downloader_handlers._schemes:
                 continue  # The project has none for it: nothing can be fetched.
             handler = downloader_handlers._handlers.get(scheme)
@@ -89,3 +94,10 @@ class PoliteExtension:
             if not isinstance(handler, ours):
                 return f"the download handler for {scheme} is not the guard's ({why})"
         return None
+
+
+def set_attributes_aside(spider: Spider) -> None:
+    """Until 2.17 Scrapy reads these off the spider itself for every new slot; the add-on has taken them over."""
+    for name, value in (("download_delay", 0), ("max_concurrent_requests", HIGH)):
+        if hasattr(spider, name):
+            setattr(spider, name, value)

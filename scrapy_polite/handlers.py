@@ -30,11 +30,12 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from scrapy.settings import BaseSettings
 
     from scrapy_polite.naming.hosts import Target
     from scrapy_polite.politeness import Placed
 
-__all__ = ["UNPROTECTED", "PoliteHttpHandler", "PoliteHttpsHandler"]
+__all__ = ["HANDLERS", "UNPROTECTED", "PoliteHttpHandler", "PoliteHttpsHandler"]
 
 UNPROTECTED: Final = "polite_unprotected"
 """The reason with which a crawl is closed that has lost its protection."""
@@ -78,9 +79,8 @@ class _PoliteHandler:
             return cls(crawler, build_from_crawler(load_object(path), crawler))
         except Exception as error:
             # Scrapy logs this and goes on without the handler: the crawl would end well, having fetched nothing.
-            Politeness.require(crawler).unprotected = (
-                f"DOWNLOAD_HANDLERS[{cls.scheme!r}] = {path!r} cannot be built: {type(error).__name__}: {error}"
-            )
+            why = f"DOWNLOAD_HANDLERS[{cls.scheme!r}] = {path!r} cannot be built: {type(error).__name__}: {error}"
+            Politeness.require(crawler).unprotected = why
             raise
 
     async def download_request(self, request: Request) -> Response:
@@ -187,3 +187,16 @@ class PoliteHttpHandler(_PoliteHandler):
 
 class PoliteHttpsHandler(_PoliteHandler):
     scheme = "https"
+
+
+HANDLERS: Final = {"http": PoliteHttpHandler, "https": PoliteHttpsHandler}
+"""The schemes that are fetched, and by whom."""
+
+
+def unprotected_by(settings: BaseSettings) -> str | None:
+    """Why the crawl would not be protected, if somebody (an add-on after ours) has put another handler there. A scheme without
+    any handler is none: nothing can be fetched with it."""
+    for scheme, path in settings.getwithbase("DOWNLOAD_HANDLERS").items():
+        if path is not None and scheme in HANDLERS and load_object(path) is not HANDLERS[scheme]:
+            return f"DOWNLOAD_HANDLERS[{scheme!r}] = {path!r} was set after the add-on, and is not kept inside its own handler"
+    return None

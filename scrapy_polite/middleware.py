@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from scrapy_polite.agenda import BYPASSES
 from scrapy_polite.errors import NotNow, RequestRefused, Unprotected
 from scrapy_polite.guard.policy import Refused
+from scrapy_polite.handlers import unprotected_by
 from scrapy_polite.politeness import Politeness
 
 if TYPE_CHECKING:
@@ -35,8 +36,9 @@ class ListenerMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         self._politeness = Politeness.require(crawler)
         # Middlewares are built after the download handlers, and their errors stop the crawl where those of handlers do not.
-        if self._politeness.unprotected is not None:
-            raise ValueError(f"The crawl would not be protected and does not start: {self._politeness.unprotected}")
+        why = self._politeness.unprotected or unprotected_by(crawler.settings)
+        if why is not None:
+            raise ValueError(f"The crawl would not be protected and does not start: {why}")
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> ListenerMiddleware:

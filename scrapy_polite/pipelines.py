@@ -28,7 +28,7 @@ from scrapy_polite.forms import structured
 from scrapy_polite.redaction import Redactor, policy_from
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable, Iterator
+    from collections.abc import Awaitable, Iterable
 
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
@@ -44,6 +44,12 @@ logger = logging.getLogger(__name__)
 # most) than requests on the wire can wait.
 _INLINE = 256 * 1024
 
+# And values: walking 10,000 takes as long.
+_INLINE_VALUES = 10_000
+
+# Values in one item, at most. Lists that share their parts can have more than there is time for.
+_MOST = 1_000_000
+
 # Containers inside containers, at most. Deeper is a loop, or an attack.
 _DEEPEST = 50
 
@@ -55,13 +61,18 @@ class _Unchecked(Exception):  # noqa: N818  (a reason to drop the field that is 
     pass
 
 
+class _Endless(_Unchecked):
+    """A reason to drop the whole top field: dropping the innermost one would go on as long as the walk would."""
+
+
 class ItemRedactor:
     """Redacts one item after another with one redactor; keeps count of what it did in `found` and `dropped`."""
 
-    __slots__ = ("_redactor", "dropped", "found")
+    __slots__ = ("_left", "_redactor", "dropped", "found")
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
+        self._left = 0  # values that may still be visited in this item
         self.found: Counter[str] = Counter()  # by kind
         self.dropped: list[tuple[str, str]] = []  # (top field, why): one for every field left out, at any depth
 
@@ -70,6 +81,7 @@ class ItemRedactor:
 
         Any item that itemadapter knows. Raises TypeError for what is none.
         """
+        self._left = _MOST
         adapter = ItemAdapter(item)
         changes = self._changes(list(adapter.items()), "", 0)
         if not changes:
@@ -100,6 +112,8 @@ class ItemRedactor:
         try:
             return self._value(value, field, depth)
         except _Unchecked as reason:
+            if depth and isinstance(reason, _Endless):
+                raise
             why = str(reason)
         except Exception as error:
             why = f"{type(error).__name__} while it was checked"  # not its message: that may quote the value
@@ -108,6 +122,9 @@ class ItemRedactor:
 
     def _value(self, value: object, field: str, depth: int) -> object:
         """The same object if nothing in it changed. Raises `_Unchecked` if it cannot be checked."""
+        self._left -= 1
+        if self._left < 0:
+            raise _Endless(f"the item has more than {_MOST:,} values")
         if isinstance(value, _PLAIN):
             return value
         if isinstance(value, str):
@@ -122,7 +139,7 @@ class ItemRedactor:
             new = self._text(str(value), field)
             return value if new == str(value) else type(value)(new)
         if depth >= _DEEPEST:
-            raise _Unchecked(f"it is nested more than {_DEEPEST} deep")
+            raise _Endless(f"it is nested more than {_DEEPEST} deep")
         if isinstance(value, Mapping) and not isinstance(value, Item):
             return self._mapping(value, field, depth + 1)
         if isinstance(value, (list, tuple, set, frozenset, deque)):
@@ -212,22 +229,25 @@ def _copied(item: object, changes: Mapping[str, object]) -> object:
     return new
 
 
-def _weight(value: object, depth: int = 0) -> int:
-    """Characters of text in a value, roughly and quickly."""
-    if isinstance(value, (str, bytes, bytearray)):
-        return len(value)
-    if depth >= _DEEPEST or isinstance(value, _PLAIN):
-        return 0
-    if isinstance(value, Mapping):
-        return sum(_weight(part, depth + 1) for part in value.values())
-    if isinstance(value, (list, tuple, set, frozenset, deque)):
-        return sum(_weight(part, depth + 1) for part in value)
-    return _weight(dict(_fields(value)), depth + 1)
-
-
-def _fields(value: object) -> Iterator[tuple[str, object]]:
-    if ItemAdapter.is_item(value):
-        yield from ItemAdapter(value).items()
+def _is_heavy(item: object) -> bool:
+    """True if an item has so much text, or so many parts, that a thread should redact it. Itself quick, whatever the item."""
+    waiting, seen, length = deque([item]), 0, 0
+    while waiting:
+        value = waiting.pop()
+        seen += 1
+        if isinstance(value, (str, bytes, bytearray)):
+            length += len(value)
+        elif isinstance(value, _PLAIN):
+            continue
+        elif isinstance(value, (Mapping, ItemAdapter)):
+            waiting.extend(value.values())
+        elif isinstance(value, (list, tuple, set, frozenset, deque)):
+            waiting.extend(value)
+        elif ItemAdapter.is_item(value):
+            waiting.append(ItemAdapter(value))
+        if length > _INLINE or seen > _INLINE_VALUES:
+            return True
+    return False
 
 
 class RedactionPipeline:
@@ -251,7 +271,7 @@ class RedactionPipeline:
         if not ItemAdapter.is_item(item):
             raise DropItem(f"a {type(item).__qualname__} is no item that can be redacted")
         work = ItemRedactor(self._redactor)
-        if _weight(item) > _INLINE:
+        if _is_heavy(item):
             return self._in_thread(work, item)
         redacted = work.item(item)
         self._count(work)

@@ -185,15 +185,27 @@ def test_values_are_counted_by_kind() -> None:
 def test_a_field_that_cannot_be_searched_is_dropped_and_counted_and_the_rest_goes_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    loop: list[object] = []
-    loop.append(loop)
     part, crawler = pipeline()
-    item = {"page": object(), "deep": {"x": [SimpleNamespace(key=KEY)], "y": 1}, "loop": loop, "name": f"k={KEY}"}
+    nested: list[object] = [1]
+    for _ in range(60):
+        nested = [nested]
+    item = {"page": object(), "deep": {"x": [SimpleNamespace(key=KEY)], "y": 1}, "nested": nested, "name": f"k={KEY}"}
     assert part.process_item(item) == {"deep": {"y": 1}, "name": f"k={GONE}"}
     assert crawler.stats is not None
     assert crawler.stats.get_value("polite/redacted/dropped_fields") == 3
     assert "SimpleNamespace" in caplog.text
     assert KEY not in caplog.text
+
+
+def test_loops_and_shared_parts_end() -> None:
+    loop: dict[str, object] = {}
+    loop["a"] = loop["b"] = loop
+    shared: list[object] = [1]
+    for _ in range(40):
+        shared = [shared, shared]
+    work = ItemRedactor(Redactor(PRESETS["secrets"]))
+    assert work.item({"name": KEY, "loop": loop, "shared": shared}) == {"name": GONE}
+    assert [name for name, _ in work.dropped] == ["loop", "shared"]
 
 
 def test_a_field_over_budget_is_dropped() -> None:

@@ -128,7 +128,7 @@ def crawl(town: Town, site: dict[str, Any]) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     # Twenty tenants have all that the platform has to show; patience below 1 keeps every wait near a second.
-    with Town(tmp_path_factory.mktemp("town"), tenants=20, patience=0.25, capacity=5000) as running:
+    with Town(tmp_path_factory.mktemp("town"), tenants=20, traps="all", patience=0.25, capacity=5000) as running:
         yield running
         assert (running.directory / "town.err").read_text() == ""
 

@@ -9,13 +9,13 @@ import pytest
 import trustme
 from loopback import Answer, Arrival, Server, crawl
 from twisted.internet.protocol import Factory
-from twisted.protocols.tls import BufferingTLSTransport
+from twisted.protocols.tls import BufferingTLSTransport, TLSMemoryBIOProtocol
 from twisted.web._newclient import HTTP11ClientProtocol
 from twisted.web.client import HTTPConnectionPool
 
 WIDTH = 0.05
-SLACK = 0.005
-"""Between the flush and the stamp on the other side: generous for one machine, and far below any interval here."""
+SLACK = 0.05
+"""Between the flush and the stamp of a thread that this machine may let wait. The end-to-end tests judge by the kernel's stamps."""
 
 FETCH = """
 class Spider(TestSpider):
@@ -62,28 +62,28 @@ def ports(server: Server) -> dict[str, object]:
 
 def test_plain_connections_keep_the_interval_and_the_rate(tmp_path: Path) -> None:
     with Server() as server:
-        done = crawl(FETCH.format(count=30, url=server.url), tmp_path, **limits(10), **ports(server))
-        assert len(done.urls()) == 30, done.log
-        kept(server, 0.1)
+        done = crawl(FETCH.format(count=20, url=server.url), tmp_path, **limits(5), **ports(server))
+        assert len(done.urls()) == 20, done.log
+        kept(server, 0.2)
         span = server.arrivals[-1].at - server.arrivals[0].at
-        assert 29 * 0.1 - WIDTH - SLACK <= span
-        assert done.stats["polite/slots/booked"] == 30
+        assert 19 * 0.2 - WIDTH - SLACK <= span
+        assert done.stats["polite/slots/booked"] == 20
         assert server.connections <= 10
 
 
 def test_tls_connections_keep_the_interval(tmp_path: Path, tls: ssl.SSLContext) -> None:
     with Server(tls=tls) as server:
-        done = crawl(FETCH.format(count=20, url=server.url), tmp_path, **limits(10), **ports(server))
-        assert len(done.urls()) == 20, done.log
-        kept(server, 0.1)
+        done = crawl(FETCH.format(count=15, url=server.url), tmp_path, **limits(5), **ports(server))
+        assert len(done.urls()) == 15, done.log
+        kept(server, 0.2)
 
 
 def test_new_connections_for_every_request_keep_the_interval(tmp_path: Path, tls: ssl.SSLContext) -> None:
     with Server(lambda arrival: Answer(close=True, headers={"Connection": "close"}), tls=tls) as server:
-        done = crawl(FETCH.format(count=15, url=server.url), tmp_path, **limits(10), **ports(server))
-        assert len(done.urls()) == 15, done.log
-        assert server.connections == 15
-        kept(server, 0.1)
+        done = crawl(FETCH.format(count=10, url=server.url), tmp_path, **limits(5), **ports(server))
+        assert len(done.urls()) == 10, done.log
+        assert server.connections == 10
+        kept(server, 0.2)
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -121,10 +121,10 @@ class Spider(TestSpider):
                                  errback=self.failed, dont_filter=True)
 """
     with Server() as server:
-        done = crawl(spider.replace("{url}", server.url), tmp_path, **limits(10), **ports(server))
+        done = crawl(spider.replace("{url}", server.url), tmp_path, **limits(5), **ports(server))
         assert len(done.urls()) == 6, done.log
         assert {arrival.body for arrival in server.arrivals} == {300_000}
-        kept(server, 0.1)
+        kept(server, 0.2)
 
 
 def test_latency_is_that_of_the_server_and_not_of_the_wait(tmp_path: Path) -> None:
@@ -164,8 +164,9 @@ def test_the_private_parts_of_twisted_that_the_wire_uses_are_there() -> None:
     protocol = HTTP11ClientProtocol()
     assert protocol.state == "QUIESCENT"
     assert issubclass(pool._factory, Factory)
-    transport = vars(BufferingTLSTransport) | {name: None for name in BufferingTLSTransport.__dict__}
-    assert "_connectWrapped" in transport or hasattr(BufferingTLSTransport, "makeConnection")
+    for name in ("_aborted", "_lostTLSConnection", "_handshakeDone"):
+        assert hasattr(TLSMemoryBIOProtocol, name)
+    assert issubclass(BufferingTLSTransport, TLSMemoryBIOProtocol)
 
 
 def hold_once(arrival: Arrival, seen: list[float], retry_after: str) -> Answer:

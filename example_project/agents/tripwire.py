@@ -1,9 +1,9 @@
 """Sees every address that the crawl's process tries to reach, whatever library tries it.
 
-The guard is judged by somebody who is not the guard: CPython's own audit events (https://docs.python.org/3/library/audit_events.html).
-What lies outside the town and its name server is written to TRIPWIRE_FILE. A try that would leave this machine is refused on top
-of that, since nobody's metadata service or neighbour should hear from a demo. A try within the machine is let through to the
-town's traps, which log it too.
+The guard is judged by somebody who is not the guard: CPython's own audit events
+(https://docs.python.org/3/library/audit_events.html). What lies outside the town and its name server is written to
+TRIPWIRE_FILE. A try that would leave this machine is refused on top of that, since nobody's metadata service or
+neighbour should hear from a demo. A try within the machine is let through to the town's traps, which log it too.
 """
 
 from __future__ import annotations

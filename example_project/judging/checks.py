@@ -112,10 +112,9 @@ def nothing_left(items: Sequence[Mapping[str, Any]], truth: Mapping[str, Sequenc
     said = f"{len(keys)} keys and {len(personal)} addresses and numbers, of "
     said += f"{len({e['value'] for e in truth['keys']})} and {len({e['value'] for e in truth['personal']})} on the pages"
     if keys or personal:
-        kinds = Counter(
-            entry["kind"] for several in truth.values() for entry in several if entry["value"] in {*keys, *personal}
-        )
-        said += f": {', '.join(f'{kind} {count}' for kind, count in sorted(kinds.items()))}"
+        left = {*keys, *personal}
+        kinds = Counter(entry["kind"] for several in truth.values() for entry in several if entry["value"] in left)
+        said += f": {', '.join(sorted(kinds))}"
     return Check("left in items", not keys and not personal, said)
 
 

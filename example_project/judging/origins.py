@@ -69,23 +69,27 @@ def origins(everywhere: Iterable[Arrival], events: Iterable[Event], keys: Mappin
             at[arrival.server].append(arrival)
     shared: dict[str, Counter[str]] = defaultdict(Counter)
     least: dict[str, float] = defaultdict(float)
+    members: dict[str, set[str]] = defaultdict(set)
     for event in events:
         if isinstance(event, Sent) and event.charges:
             host = urlsplit(event.url).hostname or ""
             shared[host][event.charges[-1].key] += 1
+            members[event.charges[-1].key] |= {charge.key for charge in event.charges if charge.key.startswith("site:")}
             least[host] = max(least[host], *(charge.least for charge in event.charges))
-    for server, arrivals in at.items():
+    for server, arrivals in sorted(at.items(), key=lambda entry: -len({arrival.host for arrival in entry[1]})):
         hosts = {arrival.host for arrival in arrivals}
         votes: Counter[str] = sum((shared[host] for host in hosts), Counter())
         key = votes.most_common(1)[0][0] if votes else "no key in the ledger"
         proof = keys.get(key)
-        sites = [keys[f"site:{host}"] for host in hosts if f"site:{host}" in keys]
+        sites = [keys[site] for site in sorted(members[key]) if site.removeprefix("site:") in hosts]
         rates = [rate for rate in (proof.rate if proof else 0.0, sum(site.rate for site in sites)) if rate]
         allowed, burst = min(rates, default=SITE_RATE), proof.burst if proof else 0.0
         delay = max((least[host] for host in hosts), default=0.0)
         # Of one site alone its own limit is the one that is felt, and the ledger's line is the site's.
         told = sites[0] if proof and len(sites) == 1 and sites[0].rate < proof.rate else proof
         worked = bool(sites) and not burst
+        # robots.txt of an image service or of an object store is charged to its host, the images to the service.
+        mine = arrivals if sites else [arrival for arrival in arrivals if arrival.kind != "robots"]
         yield Origin(
             key=key,
             server=server,
@@ -93,7 +97,7 @@ def origins(everywhere: Iterable[Arrival], events: Iterable[Event], keys: Mappin
             allowed=allowed,
             burst=burst,
             ledger=_by_ledger(told, worked) if told else None,
-            town=_by_town(arrivals, allowed, delay, worked=worked, spaced=not burst),
+            town=_by_town(mine, allowed, delay, worked=worked, spaced=not burst),
         )
 
 

@@ -11,13 +11,11 @@ if TYPE_CHECKING:
 def aligned(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
     """Lines of a table with a rule below its head; the first `left` columns to the left, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if place < left else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    lines = []
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row[:left], widths[:left], strict=True)]
+        cells += [cell.rjust(width) for cell, width in zip(row[left:], widths[left:], strict=True)]
+        lines.append("  ".join(cells).rstrip())
     return [lines[0], "-" * len(lines[0]), *lines[1:]]
 
 

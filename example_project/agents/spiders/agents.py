@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Spider
+from scrapy.http import TextResponse
 
 from agents.facts import town
 from agents.items import Listing
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from scrapy import Request
-    from scrapy.http import HtmlResponse, Response
+    from scrapy.http import Response
 
 
 class AgentsSpider(Spider):
@@ -29,13 +30,17 @@ class AgentsSpider(Spider):
         facts = town() or {"sites": []}
         self.start_urls = start_urls.split(",") if start_urls else [site["start_url"] for site in facts["sites"]]
 
-    def parse(self, response: HtmlResponse) -> Iterator[Request]:  # type: ignore[override]
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Request]:
         """A search page: its listings, and the next page."""
+        if not isinstance(response, TextResponse):
+            return
         yield from response.follow_all(css="a.listing", callback=self.parse_listing)
         yield from response.follow_all(css="a.next", callback=self.parse)
 
-    def parse_listing(self, response: HtmlResponse) -> Iterator[Listing | Request]:
+    def parse_listing(self, response: Response) -> Iterator[Listing | Request]:
         """A listing, its photographs, and its "see also" links, which can lead anywhere."""
+        if not isinstance(response, TextResponse):
+            return
         yield Listing(
             url=response.url,
             title=response.css("h1.title::text").get(),
