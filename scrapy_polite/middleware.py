@@ -75,6 +75,10 @@ class ListenerMiddleware:
         return again
 
 
-def headers_of(response: Response) -> dict[bytes, bytes]:
-    """Lower-case names; of several fields with one name, their values joined as RFC 9110 section 5.2 has it."""
-    return {name.lower(): b", ".join(values) for name, values in response.headers.items() if isinstance(values, list)}
+def headers_of(response: Response) -> dict[str, list[str]]:
+    """Lower-case names, and all values of each, in their order."""
+    return {
+        name.decode("latin-1").lower(): [value.decode("latin-1") for value in values]
+        for name, values in response.headers.items()
+        if isinstance(values, list)
+    }

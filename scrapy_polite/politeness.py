@@ -12,13 +12,12 @@ import random
 import time
 import weakref
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from scrapy_polite.backoff.ladders import Run, success
-from scrapy_polite.backoff.refusals import recognise
 from scrapy_polite.dns.resolver import Answer, NoAnswer, Resolver
 from scrapy_polite.guard.policy import Refused
+from scrapy_polite.hearing import Hearing
 from scrapy_polite.limits.gcra import Booked, Wait
 from scrapy_polite.limits.plan import Charge, plan
 from scrapy_polite.naming.buckets import bucket_key
@@ -33,14 +32,13 @@ from scrapy_polite.telemetry.events import HeldEvent, Missed, Sent
 from scrapy_polite.telemetry.ledger import Ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
     from scrapy_polite.agenda import Agenda
-    from scrapy_polite.backoff.ladders import State
     from scrapy_polite.ticket import Ticket
     from scrapy_polite.wire import Lines
 
@@ -69,14 +67,6 @@ class Placed:
     expires: float
 
 
-@dataclass(slots=True)
-class _Heard:
-    """What the answers of one site add up to."""
-
-    state: State | None = None
-    run: Run = field(default_factory=Run)
-
-
 class _Remembering(OrderedDict[str, Any]):
     """A dict that forgets its oldest entries, so that nothing grows with the length of the crawl."""
 
@@ -101,7 +91,7 @@ class Politeness:
         self._stats = stats
         self._placed: dict[str, Placed] = _Remembering()
         self._least: dict[str, float] = _Remembering()
-        self._heard: dict[str, _Heard] = _Remembering()
+        self._hearing = Hearing(config.ladders, random.random)
         self._store_troubled = False
         self.tickets: weakref.WeakKeyDictionary[Request, Ticket] = weakref.WeakKeyDictionary()
         self.agenda: Agenda | None = None
@@ -310,31 +300,15 @@ class Politeness:
 
     # -- heard
 
-    def hear(self, ticket: Ticket, status: int, headers: Mapping[bytes, bytes]) -> float | None:
+    def hear(self, ticket: Ticket, status: int, headers: Mapping[str, Sequence[str]]) -> float | None:
         """Listen to an answer. A refusal holds the site and is answered by the seconds of that hold; the request was not
         served and must wait its turn again. None: the answer is for the spider."""
-        site = ticket.charges[0].key
-        heard = self._heard.get(site) or _Heard()
-        refusal = recognise(status, text_headers(headers), time.time())
-        if len(ticket.charges) > 2 and (cached := hit_or_miss(text_headers(headers))):
+        if len(ticket.charges) > 2 and (cached := hit_or_miss(headers)):
             self.count(f"edge/{cached}")
-        heard.run = heard.run.heard(refusal is not None and refusal.run)
-        self._heard[site] = heard
         now = time.monotonic()
-        if refusal is None:
-            heard.state = success(heard.state, ticket.sent)
-            return None
-        if refusal.run and not heard.run.broken:
-            return None
-        heard.state, wait = self.config.ladders.step(
-            heard.state,
-            refusal.kind,
-            started=ticket.sent if ticket.sent is not None else now,
-            now=now,
-            random=random.random,
-            stated=refusal.stated,
-        )
-        return self.hold(site, wait, Cause(refusal.kind, refusal.reason, refusal.stated is not None))
+        site = ticket.charges[0].key
+        hold = self._hearing.listen(site, status, headers, ticket.sent or now, now, time.time())
+        return None if hold is None else self.hold(site, hold.seconds, hold.cause)
 
     def hold(self, key: str, seconds: float, cause: Cause) -> float:
         """Hold the key in every process; by maximum. Answers the seconds now in force."""
@@ -356,7 +330,3 @@ class Politeness:
 def own_key(target: Target) -> str | None:
     """The key of a bucket or of an account of an image service, which are limited for themselves."""
     return bucket_key(target) or image_service_key(target)
-
-
-def text_headers(headers: Mapping[bytes, bytes]) -> dict[str, list[str]]:
-    return {name.decode("latin-1").lower(): [value.decode("latin-1")] for name, value in headers.items()}

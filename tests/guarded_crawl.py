@@ -1,7 +1,8 @@
-"""A crawl in a process of its own, for `test_protection.py`: a folder with `job.json` in, `result-NAME.json` out.
+"""A crawl in a process of its own, for `test_protection.py`: `job.json` of the working directory in, `result-NAME.json` out.
 
-job.json: {"how": a process or runner of Scrapy's, "crawls": [{"name", "settings", "custom_settings", "requests": [{"url", ...}],
-"meddle": what is done to the reactor after the first page}]}. "class:module.Name" in a setting stands for the class itself.
+job.json: {"how": a process or runner of Scrapy's, "crawls": [{"name", "settings", "custom_settings", "attributes", "requests":
+[{"url", ...}], "meddle": what is done to the reactor after the first page}]}. All crawls run in one process, with the settings
+of the first. "class:module.Name" in a setting stands for the class itself.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import own_parts
 from scrapy import Request, Spider
-from scrapy.crawler import AsyncCrawlerProcess, AsyncCrawlerRunner, Crawler, CrawlerProcess, CrawlerRunner
+from scrapy.crawler import AsyncCrawlerProcess, AsyncCrawlerRunner, CrawlerProcess, CrawlerRunner
 from scrapy.settings import Settings
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.log import configure_logging
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-FOLDER = Path(sys.argv[1])
 REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
 
@@ -76,7 +76,7 @@ class Walker(Spider):
     def closed(self, reason: str) -> None:
         stats = {key: value for key, value in self.crawler.stats.get_stats().items() if isinstance(value, int | str)}
         found = {"pages": self.pages, "failed": self.failed, "unmade": self.unmade, "reason": reason, "stats": stats}
-        (FOLDER / f"result-{self.job['name']}.json").write_text(json.dumps(found))
+        Path(f"result-{self.job['name']}.json").write_text(json.dumps(found))
 
 
 def meant(value: Any) -> Any:
@@ -99,31 +99,29 @@ def spider_of(job: dict[str, Any]) -> type[Spider]:
 
 
 def main() -> int:
-    whole = json.loads((FOLDER / "job.json").read_text())
+    whole = json.loads(Path("job.json").read_text())
     how, jobs = whole["how"], whole["crawls"]
     settings = settings_of(jobs[0])
     if how in ("AsyncCrawlerProcess", "CrawlerProcess"):
         process = {"AsyncCrawlerProcess": AsyncCrawlerProcess, "CrawlerProcess": CrawlerProcess}[how](settings)
-        process.crawl(spider_of(jobs[0]))
-        for job in jobs[1:]:
-            process.crawl(Crawler(spider_of(job), settings_of(job)))
+        for job in jobs:
+            process.crawl(spider_of(job))
         process.start()
         return int(process.bootstrap_failed)
-    if not whole.get("without_reactor"):
-        install_reactor(settings.get("TWISTED_REACTOR", REACTOR) or REACTOR)
+    install_reactor(settings.get("TWISTED_REACTOR", REACTOR))
     configure_logging(settings)
     from twisted.internet.task import react
 
     if how == "CrawlerRunner":
         runner = CrawlerRunner(settings)
-        react(lambda reactor: runner.crawl(spider_of(jobs[0])))
+        react(lambda _: runner.crawl(spider_of(jobs[0])))
     else:
         async_runner = AsyncCrawlerRunner(settings)
 
         async def crawl() -> None:
             await async_runner.crawl(spider_of(jobs[0]))
 
-        react(lambda reactor: deferred_from_coro(crawl()))
+        react(lambda _: deferred_from_coro(crawl()))
     return 0
 
 

@@ -81,12 +81,19 @@ class OwnResolver:
     def install_on_reactor(self) -> None:
         self.reactor.installNameResolver(self)
 
-    def resolveHostName(self, receiver: Any, hostName: str, portNumber: int = 0, *args: Any, **kwargs: Any) -> Any:
-        resolution = _Resolution(hostName)
+    def resolveHostName(self, receiver: Any, name: str, portNumber: int = 0, *args: Any, **kwargs: Any) -> Any:  # noqa: N803
+        resolution = _Resolution(name)
         receiver.resolutionBegan(resolution)
         receiver.addressResolved(IPv4Address("TCP", TRAP, portNumber))
         receiver.resolutionComplete()
         return resolution
+
+
+class LaterAddon:
+    """An add-on after ours, which knows nothing of it."""
+
+    def update_settings(self, settings: Any) -> None:
+        settings["DOWNLOAD_HANDLERS"].set("http", OwnHandler, priority="addon")
 
 
 class OwnQueue(ScrapyPriorityQueue):

@@ -105,13 +105,15 @@ class _Imports(ast.NodeVisitor):
         for child in node.orelse:
             self.visit(child)
 
-    def _visit_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         self._inside += 1
         self.generic_visit(node)
         self._inside -= 1
 
-    visit_FunctionDef = _visit_function
-    visit_AsyncFunctionDef = _visit_function
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        self._inside += 1
+        self.generic_visit(node)
+        self._inside -= 1
 
 
 def imports_of(name: str) -> list[Import]:

@@ -35,6 +35,7 @@ HERE = Path(__file__).parent
 
 ZONE = {
     "good.example": [GOOD],
+    "more.example": [GOOD],
     "other.example": [OTHER],
     "bad.example": ["127.0.0.1"],
     "mixed.example": [GOOD, "127.0.0.1"],
@@ -85,7 +86,7 @@ class _Pages(BaseHTTPRequestHandler):
         data = body.encode()
         self.send_response(status)
         for name, value in {"Content-Type": "text/html; charset=utf-8", "Content-Length": str(len(data)), **headers}.items():
-            self.send_header(name, value)
+            self.send_header(name, value.encode().decode("latin-1"))
         self.end_headers()
         self.wfile.write(data)
 
@@ -235,23 +236,24 @@ def crawls(folder: Path, how: str, *jobs: dict[str, Any]) -> Outcome:
     """Several crawlers in one process."""
     folder.mkdir(exist_ok=True)
     (folder / "job.json").write_text(json.dumps({"how": how, "crawls": jobs}))
-    return run(folder, [sys.executable, str(HERE / "guarded_crawl.py"), str(folder)])
+    return run(folder, [sys.executable, str(HERE / "guarded_crawl.py")])
 
 
-def run(folder: Path, command: list[str], timeout: float = 90, **environment: str) -> Outcome:
+def run(folder: Path | str, command: list[str], *, on_path: Path = HERE, timeout: float = 90, **environment: str) -> Outcome:
     """A command in `folder`, with nothing of this process's environment that Scrapy reads."""
+    paths = filter(None, (str(HERE), str(on_path), os.environ.get("PYTHONPATH")))
     clean = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY") and "proxy" not in name.lower()}
     done = subprocess.run(
         command,
         cwd=folder,
-        env={**clean, "PYTHONPATH": str(HERE), **environment},
+        env={**clean, "PYTHONPATH": os.pathsep.join(paths), **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         timeout=timeout,
         check=False,
         text=True,
     )
-    results = {path.stem.removeprefix("result-"): json.loads(path.read_text()) for path in folder.glob("result-*.json")}
+    results = {path.stem.removeprefix("result-"): json.loads(path.read_text()) for path in Path(folder).glob("result-*.json")}
     return Outcome(done.returncode, done.stdout, results)
 
 

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = ["Verdict", "hit_or_miss"]
 
@@ -54,7 +54,7 @@ _SILENT: Final = frozenset({"", "N/A", "NONE", "UNKNOWN", "-"})
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*(?:"|(?P<open>\\?\Z))', re.DOTALL)
 
 
-def hit_or_miss(headers: Mapping[str, list[str]]) -> Verdict | None:
+def hit_or_miss(headers: Mapping[str, Sequence[str]]) -> Verdict | None:
     """``hit`` if the origin was left alone, ``miss`` if it was touched, None if nothing is said (to be taken as a miss).
 
     `headers` maps names, in any case, to the values in order. In a list of several layers (``X-Cache: MISS, HIT``) one
