@@ -189,8 +189,8 @@ def take_throttling_over(settings: BaseSettings, spider: Any) -> None:
         "DOWNLOAD_SLOTS": {},
         "CONCURRENT_REQUESTS_PER_IP": 0,
     }.items():
-        if name == "CONCURRENT_REQUESTS_PER_IP" and name not in settings:
-            continue
+        if name not in settings:
+            continue  # Another version of Scrapy's.
         priority = settings.getpriority(name) or 0
         if priority > ADDON and settings[name]:
             taken[name] = settings[name]

@@ -114,7 +114,8 @@ class Politeness:
             url = store_url(config.store)
             store = open_store(url)
             path = ledger_path(config.ledger, url)
-            run = os.environ.get("SCRAPY_JOB") or f"{os.getpid()}.{time.time():.0f}"
+            # Scrapyd gives a job's id as a spider argument.
+            run = getattr(crawler.spider, "_job", None) or f"{os.getpid()}.{time.time():.0f}"
             ledger = Ledger(path, run) if path is not None else None
             resolver = Resolver(config.dns_servers, config.dns_timeout)
             found = cls._of[crawler] = cls(config, store, resolver, ledger, crawler.stats)

@@ -77,7 +77,13 @@ class PoliteRobotsTxtMiddleware(RobotsTxtMiddleware):
                 continue
             self._reading[netloc] = asyncio.get_running_loop().create_future()
             try:
-                body = await self._fetch(netloc, site)
+                try:
+                    body = await self._fetch(netloc, site)
+                except NotNow:
+                    raise
+                except Exception:
+                    logger.exception("%s/robots.txt could not be asked for: nothing of the site is fetched (RFC 9309)", netloc)
+                    body = DISALLOW_ALL
                 if body is None:
                     return
                 self._keep(netloc, site, body)
@@ -87,7 +93,7 @@ class PoliteRobotsTxtMiddleware(RobotsTxtMiddleware):
     async def _fetch(self, netloc: str, site: str) -> bytes | None:
         """The body that is to be obeyed; None where there is nothing to obey, since nothing will be sent."""
         assert self.crawler.engine is not None
-        self._stats.inc_value("robotstxt/request_count")
+        self._count("robotstxt/request_count")
         why = "it was held each time"
         for _ in range(TURNS):
             request = Request(
@@ -105,10 +111,10 @@ class PoliteRobotsTxtMiddleware(RobotsTxtMiddleware):
                 return None
             except Exception as error:
                 why = str(error) or type(error).__name__
-                self._stats.inc_value(f"robotstxt/exception_count/{type(error)}")
+                self._count(f"robotstxt/exception_count/{type(error)}")
                 break
-            self._stats.inc_value("robotstxt/response_count")
-            self._stats.inc_value(f"robotstxt/response_status_count/{response.status}")
+            self._count("robotstxt/response_count")
+            self._count(f"robotstxt/response_status_count/{response.status}")
             if response.status < 300:
                 return response.body[:MAX_SIZE]
             if response.status < 500:
@@ -117,6 +123,9 @@ class PoliteRobotsTxtMiddleware(RobotsTxtMiddleware):
             break
         logger.warning("%s/robots.txt cannot be read (%s): nothing of the site is fetched (RFC 9309)", netloc, why)
         return DISALLOW_ALL
+
+    def _count(self, stat: str) -> None:
+        self.crawler.stats.inc_value(stat)
 
     def _keep(self, netloc: str, site: str, body: bytes) -> None:
         self._rules[netloc] = build_from_crawler(self._parser_class, self.crawler, body)

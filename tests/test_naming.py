@@ -357,3 +357,7 @@ def test_bucket_names_with_dots_and_hosts_without_a_bucket(url: str, key: str | 
 )
 def test_image_services_are_keyed_by_account(url: str, key: str | None) -> None:
     assert image_service_key(target(url)) == key
+
+
+def test_robots_txt_of_a_path_style_host_is_no_bucket() -> None:
+    assert bucket_key(target("https://s3.eu-west-2.amazonaws.com/robots.txt")) is None

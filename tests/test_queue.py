@@ -21,9 +21,7 @@ class Spider(TestSpider):
 FAST = {"POLITE_COSTS": {"page": 1}, "POLITE_SITE_RATE": 50, "POLITE_ORIGIN_RATE": 50}
 
 
-@pytest.mark.parametrize(
-    "queue", ["scrapy.pqueues.ScrapyPriorityQueue", "scrapy.pqueues.DownloaderAwarePriorityQueue", "ours"]
-)
+@pytest.mark.parametrize("queue", ["scrapy.pqueues.ScrapyPriorityQueue", "scrapy.pqueues.DownloaderAwarePriorityQueue", "ours"])
 def test_a_jobdir_is_taken_over_whoever_wrote_it(tmp_path: Path, queue: str) -> None:
     jobdir = {"JOBDIR": str(tmp_path / "job"), **FAST}
     theirs = {} if queue == "ours" else {"SCHEDULER_PRIORITY_QUEUE": queue}
@@ -137,9 +135,7 @@ class Spider(TestSpider):
     refuse = Server(lambda arrival: Answer(status=429, headers={"Retry-After": "600"}))
     with refuse as held, Server(address="127.0.0.2") as free:
         free_url = free.url.replace("127.0.0.1", "127.0.0.2")
-        done = crawl(
-            source.format(held=held.url, free=free_url), tmp_path, POLITE_ALLOW_PORTS=[held.port, free.port], **FAST
-        )
+        done = crawl(source.format(held=held.url, free=free_url), tmp_path, POLITE_ALLOW_PORTS=[held.port, free.port], **FAST)
         assert done.stats["finish_reason"] == "done", done.log
         assert len(done.urls()) == 30
         assert len(held.arrivals) < 30

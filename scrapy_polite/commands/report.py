@@ -37,5 +37,8 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
         return 1
     since = time.time() - options.hours * 3600 if options.hours is not None else None
     proof = prove(Ledger.read(path, since, options.crawl))
+    if not proof.requests:
+        sys.stderr.write(f"Nothing was sent by what was asked for, so nothing is proved ({path}).\n")
+        return 1
     sys.stdout.write(f"{json.dumps(proof.as_json())}\n" if options.json else f"{proof.as_text()}\n")
     return 0 if proof.passed else 1

@@ -46,7 +46,8 @@ def bucket_key(target: Target) -> str | None:
     if match is None:
         return None
     name = match["bucket"] or _first_segment(target.url)
-    return f"bucket:s3/{name}" if name else None
+    # In path style robots.txt is asked of the host that all buckets share.
+    return f"bucket:s3/{name}" if name and name != "robots.txt" else None
 
 
 def _first_segment(url: str) -> str:

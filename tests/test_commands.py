@@ -1,0 +1,158 @@
+"""``scrapy polite``: run as an operator runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from loopback import Server, crawl
+from town.client import Town
+
+from scrapy_polite.stores.base import Cause, open_store
+
+
+def polite(*arguments: str, cwd: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
+    return subprocess.run(
+        [sys.executable, "-m", "scrapy", "polite", *arguments],
+        cwd=cwd,
+        env=environment | {"HOME": str(cwd), "XDG_CONFIG_HOME": str(cwd)},
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def objects(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_explain_offline_answers_in_order_from_standard_input(tmp_path: Path) -> None:
+    urls = [
+        "http://Example.COM/a",
+        "http://0x7f.1/",
+        "https://photos.s3.eu-west-2.amazonaws.com/1.jpg",
+        "http://exa mple/",
+        "http://b\u00fccher.example./robots.txt",
+        "http://93.184.216.34/",
+    ]
+    done = polite("explain", "--offline", "--json", "-", cwd=tmp_path, stdin="\n".join(urls))
+    found = objects(done)
+    assert [one["url"] for one in found] == urls
+    assert [one["site"] for one in found] == [
+        "site:example.com",
+        "site:127.0.0.1",
+        "bucket:s3/photos",
+        None,
+        "site:xn--bcher-kva.example",
+        "site:93.184.216.34",
+    ]
+    assert [one["admitted"] for one in found] == [None, False, None, False, None, True]
+    assert found[1]["reason"].startswith("loopback: ")
+    assert found[0]["charges"] == [{"key": "site:example.com", "cost": 2.0, "rate": 1.0, "burst": 0.0}]
+    assert found[4]["kind"] == "robots"
+    assert done.returncode == 1, "one of them has no valid host"
+    assert list(tmp_path.rglob("*.sqlite*")) == [], "explaining makes no store"
+
+
+def test_explain_offline_is_a_success_when_every_url_has_a_host(tmp_path: Path) -> None:
+    assert polite("explain", "--offline", "http://a.example/", "http://127.0.0.1/", cwd=tmp_path).returncode == 0
+
+
+def test_explain_asks_dns_and_says_who_shares_servers(tmp_path: Path) -> None:
+    with Town(tmp_path / "town", tenants=12, listings=1) as town:
+        tenant = next(site for site in town.info["sites"] if site["inhabitant"] == "platform")
+        traps = "http://rebind.example/"
+        options = ["-s", f"POLITE_DNS_SERVERS={town.info['dns']}", "-s", f"POLITE_ALLOW_NETWORKS={town.info['network']}"]
+        ports = f"POLITE_ALLOW_PORTS=80,{town.info['http_port']},{town.info['https_port']}"
+        done = polite("explain", *options, "-s", ports, "--json", tenant["start_url"], traps, cwd=tmp_path)
+        found, unknown = objects(done)
+        assert found["admitted"] is True
+        assert found["origin"] == "origin:sites.hearth-platform.example"
+        assert set(found["addresses"]) == set(town.info["platform"]["addresses"])
+        assert found["pinned"] in found["addresses"]
+        assert any("CNAME" in sentence for sentence in found["evidence"])
+        assert [charge["key"] for charge in found["charges"]] == [f"site:{tenant['host']}", found["origin"]]
+        assert unknown["admitted"] is False
+        assert "nxdomain" in unknown["reason"]
+        assert town.arrivals() == [], "nothing was sent to the servers"
+        text = polite("explain", *options, "-s", ports, tenant["start_url"], cwd=tmp_path).stdout
+        assert "origin:sites.hearth-platform.example" in text
+
+
+def test_settings_may_stand_before_and_behind_the_verb(tmp_path: Path) -> None:
+    before = polite("-s", "POLITE_SITE_RATE=3", "explain", "--offline", "--json", "http://a.example/", cwd=tmp_path)
+    behind = polite("explain", "-s", "POLITE_SITE_RATE=3", "--offline", "--json", "http://a.example/", cwd=tmp_path)
+    assert objects(before)[0]["charges"][0]["rate"] == 3
+    assert objects(behind) == objects(before)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("explain", "--offlin3", "http://a.example/"), "--offlin3"),
+        (("explain", "-s", "POLITE_SITE_RATE=none", "--offline", "http://a.example/"), "POLITE_SITE_RATE"),
+        (("explain", "-s", "POLITE_SIT_RATE=1", "--offline", "http://a.example/"), "POLITE_SITE_RATE"),
+        (("status", "--spider", "nobody"), "nobody"),
+        ((), "verb"),
+        (("dance",), "dance"),
+    ],
+)
+def test_what_cannot_be_understood_is_an_error_with_exit_code_2(tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
+    done = polite(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert says in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_status_and_report_say_that_there_is_nothing_and_make_nothing(tmp_path: Path) -> None:
+    for verb in ("status", "report"):
+        done = polite(verb, cwd=tmp_path)
+        assert done.returncode == 1
+        assert "here" in done.stderr
+    assert not (tmp_path / ".scrapy").exists()
+
+
+def test_status_shows_what_is_held_and_why(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:{tmp_path}/limits.sqlite")
+    store.hold("site:a.example", 600.0, Cause("rate_limited", "429, Retry-After: 600", True))
+    store.origin(["cname:sites.p.example", "address:203.0.113.7"], "origin:sites.p.example")
+    store.close()
+    where = ("-s", f"POLITE_STORE=sqlite:{tmp_path}/limits.sqlite")
+    held, origin = objects(polite("status", "--json", *where, cwd=tmp_path))
+    assert held["key"] == "site:a.example"
+    assert 590 < held["hold"] <= 600
+    assert held["reason"] == "429, Retry-After: 600"
+    assert origin["origin"] == "origin:sites.p.example"
+    assert "site:a.example" in polite("status", *where, cwd=tmp_path).stdout
+
+
+def test_report_proves_a_crawl_from_its_ledger(tmp_path: Path) -> None:
+    spider = """
+class Spider(TestSpider):
+    async def start(self):
+        for n in range(8):
+            yield scrapy.Request("{url}/" + str(n))
+"""
+    with Server() as server:
+        options = {"POLITE_COSTS": {"page": 1}, "POLITE_SITE_RATE": 10, "POLITE_ORIGIN_RATE": 10}
+        done = crawl(spider.replace("{url}", server.url), tmp_path, **options, POLITE_ALLOW_PORTS=[server.port])
+        assert len(done.urls()) == 8, done.log
+    report = polite("report", "--json", "-s", f"POLITE_STORE=sqlite:{tmp_path}/limits.sqlite", cwd=tmp_path)
+    assert report.returncode == 0, report.stdout + report.stderr
+    (proof,) = objects(report)
+    assert proof["passed"] is True
+    assert proof["requests"] == 8
+    assert {key["key"] for key in proof["keys"]} == {"site:127.0.0.1", "origin:127.0.0.1"}
+    text = polite("report", "-s", f"POLITE_STORE=sqlite:{tmp_path}/limits.sqlite", cwd=tmp_path).stdout
+    assert "PASS" in text
+    empty = polite("report", "--run", "nobody", "-s", f"POLITE_STORE=sqlite:{tmp_path}/limits.sqlite", cwd=tmp_path)
+    assert empty.returncode == 1
+    assert "nothing is proved" in empty.stderr
