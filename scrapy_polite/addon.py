@@ -19,6 +19,7 @@ from scrapy.pipelines.images import ImagesPipeline
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
 
+from scrapy_polite.errors import said_at_start
 from scrapy_polite.extensions import HIGH, PoliteExtension
 from scrapy_polite.handlers import HANDLERS
 from scrapy_polite.media import PoliteImagesPipeline
@@ -77,6 +78,10 @@ class Addon:
     def update_settings(self, settings: BaseSettings) -> None:
         """Put the parts in their places. Raises ``ValueError`` for a wrong setting, and for a project in which the guard
         could not stand."""
+        with said_at_start():
+            self._update(settings)
+
+    def _update(self, settings: BaseSettings) -> None:
         config = Config.from_settings(settings)
         if not config.enabled:
             return
@@ -104,7 +109,8 @@ class Addon:
                 "where each takes a place of CONCURRENT_REQUESTS",
                 settings["SCHEDULER_PRIORITY_QUEUE"],
             )
-        settings.setdefault_in_component_priority_dict("EXTENSIONS", PoliteExtension, 10)
+        # Before Scrapy's own, which stand at 0: one of them makes JOBDIR, and a crawl that cannot start leaves nothing behind.
+        settings.setdefault_in_component_priority_dict("EXTENSIONS", PoliteExtension, -10)
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", ListenerMiddleware, 990)
         _replace_builtin(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, PoliteRobotsTxtMiddleware)
         if config.redaction is not None:

@@ -7,9 +7,29 @@ nobody converts ends at the request's errback and never as a second attempt.
 
 from __future__ import annotations
 
+import logging
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
 from scrapy.exceptions import IgnoreRequest
 
-__all__ = ["NotNow", "RequestRefused", "Unprotected"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["NotNow", "RequestRefused", "Unprotected", "said_at_start"]
+
+logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def said_at_start() -> Iterator[None]:
+    """A ``ValueError`` inside stops the crawl before it starts; here it is said in one line of the log, at the highest level.
+    What Scrapy makes of it is a traceback, at a level that a project may have switched off."""
+    try:
+        yield
+    except ValueError as error:
+        logger.critical("The crawl does not start: %s", error)
+        raise
 
 
 class RequestRefused(IgnoreRequest):  # type: ignore[misc,unused-ignore]

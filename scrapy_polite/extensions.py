@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy import signals, version_info
 from scrapy.utils.asyncio import is_asyncio_available
 
+from scrapy_polite.errors import said_at_start
 from scrapy_polite.handlers import HANDLERS, UNPROTECTED
 from scrapy_polite.politeness import Politeness
 from scrapy_polite.resolver import UNVETTED, install_layers, layers_in_place
@@ -36,7 +37,7 @@ class PoliteExtension:
             )
         self._crawler = crawler
         self._politeness = Politeness.require(crawler)
-        UNVETTED.allowed.extend(self._politeness.config.policy.allow)
+        UNVETTED.arm(self._politeness.config.policy.allow)
         self._install()
         crawler.signals.connect(self.engine_started, signals.engine_started)
         crawler.signals.connect(self.spider_opened, signals.spider_opened)
@@ -44,7 +45,8 @@ class PoliteExtension:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> PoliteExtension:
-        return cls(crawler)
+        with said_at_start():
+            return cls(crawler)
 
     def engine_started(self) -> None:
         """Whoever has put a resolver of their own into the reactor since: ours again."""

@@ -119,6 +119,7 @@ class _PoliteHandler:
         if isinstance(found, Refused):
             raise self._refusal(found)
         if isinstance(found, NoAnswer):
+            self.politeness.unanswered(found)
             raise CannotResolveHostError(f"{found.host}: {found.reason}: {found.detail}")
         return found
 

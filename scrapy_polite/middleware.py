@@ -3,14 +3,18 @@ request that was not served goes back to where waiting costs nothing."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING, Final
 
+from scrapy.utils.misc import load_object
+
 from scrapy_polite.agenda import BYPASSES
-from scrapy_polite.errors import NotNow, RequestRefused, Unprotected
+from scrapy_polite.errors import NotNow, RequestRefused, Unprotected, said_at_start
 from scrapy_polite.guard.policy import Refused
 from scrapy_polite.handlers import unprotected_by
 from scrapy_polite.politeness import Politeness
+from scrapy_polite.queue import OriginQueue
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -28,6 +32,10 @@ HARMLESS: Final = ("data:",)
 AGAIN: Final = "polite_again"
 """Request meta: how often the request was put back without having been served."""
 
+BREATH: Final = 1.0
+"""Seconds before a request goes back to a queue that is not ours: that one knows no due times and would answer it at once,
+thousands of times a second. Short, since closing waits for it."""
+
 
 class ListenerMiddleware:
     """Stands at 990, next to the downloader: before HttpCache (900) could store a refusal, RedirectMiddleware (600) follow it
@@ -35,14 +43,17 @@ class ListenerMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._politeness = Politeness.require(crawler)
+        self._queue_waits = load_object(crawler.settings["SCHEDULER_PRIORITY_QUEUE"]) is OriginQueue
         # Middlewares are built after the download handlers, and their errors stop the crawl where those of handlers do not.
         why = self._politeness.unprotected or unprotected_by(crawler.settings)
         if why is not None:
+            self._politeness.close_files()  # No engine, so no signal will.
             raise ValueError(f"The crawl would not be protected and does not start: {why}")
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> ListenerMiddleware:
-        return cls(crawler)
+        with said_at_start():
+            return cls(crawler)
 
     def process_request(self, request: Request) -> None:
         url = request.url.lower()
@@ -60,9 +71,12 @@ class ListenerMiddleware:
             return response
         return self._again(request, f"held for {seconds:.1f} s after status {response.status}")
 
-    def process_exception(self, request: Request, exception: Exception) -> Request | None:
+    async def process_exception(self, request: Request, exception: Exception) -> Request | None:
         if isinstance(exception, NotNow):
-            return self._again(request, exception.why)
+            again = self._again(request, exception.why)
+            if not self._queue_waits:
+                await asyncio.sleep(BREATH)
+            return again
         if isinstance(exception, Unprotected):
             logger.critical("%s", exception)
         return None

@@ -92,6 +92,7 @@ class Politeness:
         self._placed: dict[str, Placed] = _Remembering()
         self._least: dict[str, float] = _Remembering()
         self._hearing = Hearing(config.ladders, random.random)
+        self._silent: dict[str, str] = _Remembering()
         self._store_troubled = False
         self.tickets: weakref.WeakKeyDictionary[Request, Ticket] = weakref.WeakKeyDictionary()
         self.agenda: Agenda | None = None
@@ -139,6 +140,10 @@ class Politeness:
         if self.agenda is not None:
             await self.agenda.stop()
         await self.resolver.close()
+        self.close_files()
+
+    def close_files(self) -> None:
+        """Give back the store's and the ledger's: all that there is to close before the first request."""
         if self.ledger is not None:
             self.ledger.close()
         self.store.close()
@@ -183,6 +188,12 @@ class Politeness:
         if self.agenda is not None and found is not None and found.keys != placed.keys:
             self.agenda.placed(site, placed)
         return target, placed
+
+    def unanswered(self, answer: NoAnswer) -> None:
+        """Without an address there is no request: said once per host and reason."""
+        if self._silent.get(answer.host) != answer.reason:
+            self._silent[answer.host] = answer.reason
+            logger.warning("No DNS answer, so no request to %s (%s): %s", answer.host, answer.reason, answer.detail)
 
     def lets_through(self, refused: Refused) -> bool:
         """``POLITE_GUARD = "report"``: count and say what would have been refused, and let it through."""

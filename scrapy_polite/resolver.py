@@ -9,7 +9,8 @@ armed the loop's timer last).
 * the ``connectTCP`` layer: dials only the pinned address; it sees what passes the resolver by (literals in tunnels, FTP, '').
 * :meth:`Visit.check_peer`: the address of the connection that came about.
 
-Without a visit nothing is resolved, and only addresses on the operator's allow list are dialled.
+Without a visit nothing is resolved, and only addresses on the operator's allow list are dialled: from the first guarded crawl
+of the process on. Before it (a spider whose ``custom_settings`` switch the add-on off) the layers let everything pass.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from zope.interface import implementer
 from scrapy_polite.errors import RequestRefused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
@@ -106,6 +107,7 @@ class PinningResolver:
 
     def __init__(self, reactor: Any) -> None:
         self._reactor = reactor
+        self._before = reactor.nameResolver
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, reactor: Any) -> PinningResolver:
@@ -122,9 +124,13 @@ class PinningResolver:
         addressTypes: Sequence[type[IAddress]] | None = None,
         transportSemantics: str = "TCP",
     ) -> Any:
+        visit = VISIT.get()
+        if visit is None and not UNVETTED.armed:
+            return self._before.resolveHostName(
+                resolutionReceiver, hostName, portNumber, addressTypes, transportSemantics
+            )
         resolution = _Resolution(hostName)
         resolutionReceiver.resolutionBegan(resolution)
-        visit = VISIT.get()
         if visit is None:
             logger.warning("Guard: %r was to be resolved outside of a request that was admitted; refused", hostName)
         elif hostName.rstrip(".").lower().strip("[]") not in (visit.host, str(visit.pinned)):
@@ -140,12 +146,21 @@ class PinningResolver:
 
 
 class _Unvetted:
-    """Connections that are nobody's request: refused, unless an operator's allow list covers the address."""
+    """Connections that are nobody's request: refused once there is a guarded crawl in the process, unless the allow list of
+    such a crawl covers the address."""
 
     def __init__(self) -> None:
-        self.allowed: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
+        self.armed = False
+        self.allowed: set[ipaddress.IPv4Network | ipaddress.IPv6Network] = set()
+
+    def arm(self, allowed: Iterable[ipaddress.IPv4Network | ipaddress.IPv6Network]) -> None:
+        """A guarded crawl begins; it is for good, since nobody can tell whose a connection is."""
+        self.armed = True
+        self.allowed.update(allowed)
 
     def may_dial(self, host: str) -> bool:
+        if not self.armed:
+            return True
         try:
             address = ipaddress.ip_address(host)
         except ValueError:

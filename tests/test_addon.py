@@ -55,7 +55,7 @@ DIFFERENCE = {
             "s3": None,
         },
     ),
-    "EXTENSIONS": ({}, {"scrapy_polite.extensions.PoliteExtension": 10}),
+    "EXTENSIONS": ({}, {"scrapy_polite.extensions.PoliteExtension": -10}),
     "HTTPPROXY_ENABLED": (True, False),
     "ITEM_PIPELINES": ({}, {"scrapy_polite.pipelines.RedactionPipeline": 700}),
     "POLITE_FALLBACK_HANDLERS": (None, {"http": HTTP11, "https": HTTP11}),
@@ -298,7 +298,8 @@ SET_ASIDE = {
 
 
 def set_aside(settings: Settings) -> dict[str, Any]:
-    return {name: plain(settings[name]) for name in SET_ASIDE}
+    # DOWNLOAD_SLOTS has no default before Scrapy 2.17.
+    return {name: plain(settings.get(name, {})) for name in SET_ASIDE}
 
 
 def test_the_values_of_startproject_become_limits_of_each_site(

@@ -7,11 +7,10 @@ with a reason, and the trap has no hit. That the trap would be hit without the a
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from trapped_world import GOOD, OTHER, REBINDS, Outcome, World, crawl, crawls, run
+from trapped_world import GOOD, OTHER, REBINDS, SCRAPY_CRAWL, Outcome, World, crawl, crawls, project, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -190,6 +189,14 @@ def test_the_guard_stands_without_our_middlewares(world: World, tmp_path: Path, 
     guarded(world, outcome)
     assert len(outcome.result["failed"]) == 5
     assert outcome.pages == [world.url("/allowed")]
+
+
+def test_a_queue_of_the_users_waits_without_spinning(world: World, tmp_path: Path) -> None:
+    settings = world.settings(SCHEDULER_PRIORITY_QUEUE="own_parts.OwnQueue", POLITE_SITE_RATE=0.5, POLITE_MAX_WAIT=0.1)
+    outcome = crawl(tmp_path, settings, [*both(world), world.url("/later")])
+    guarded(world, outcome)
+    assert world.url("/later") in outcome.pages
+    assert outcome.result["stats"]["scheduler/dequeued"] < 50
 
 
 # In the middle of a crawl.
@@ -381,23 +388,6 @@ def test_without_the_add_on_ftp_and_proxies_lead_to_the_trap(world: World, tmp_p
 
 
 # A project, as `scrapy crawl` runs it.
-
-
-def project(folder: Path, settings: dict[str, Any]) -> None:
-    """A project with one spider, `walker`, that fetches what its job says."""
-    package = folder / "own_project"
-    package.mkdir(parents=True)
-    (folder / "scrapy.cfg").write_text("[settings]\ndefault = own_project.settings\n")
-    (package / "__init__.py").touch()
-    lines = [f"{name} = {value!r}\n" for name, value in settings.items()]
-    (package / "settings.py").write_text("SPIDER_MODULES = ['own_project.spider']\n" + "".join(lines))
-    (package / "spider.py").write_text(
-        "import os\nfrom guarded_crawl import Walker\n\n"
-        "class Project(Walker):\n    job = {'name': 'walker', 'requests': [{'url': url} for url in os.environ['URLS'].split()]}\n"
-    )
-
-
-SCRAPY_CRAWL = [sys.executable, "-m", "scrapy", "crawl", "walker"]
 
 
 def test_scrapy_crawl_in_a_project(world: World, tmp_path: Path) -> None:

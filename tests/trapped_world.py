@@ -67,6 +67,11 @@ class _Pages(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = 10
 
+    def setup(self) -> None:
+        if self.server.trap:
+            self.timeout = 1  # Who says nothing (an ftp client waits for a greeting) is a hit already.
+        super().setup()
+
     def do_GET(self) -> None:
         host = (self.headers["Host"] or "").rpartition(":")[0]
         parts = urlsplit(self.path)
@@ -255,6 +260,24 @@ def run(folder: Path | str, command: list[str], *, on_path: Path = HERE, timeout
     )
     results = {path.stem.removeprefix("result-"): json.loads(path.read_text()) for path in Path(folder).glob("result-*.json")}
     return Outcome(done.returncode, done.stdout, results)
+
+
+def project(folder: Path, settings: dict[str, Any]) -> None:
+    """A project with one spider, `walker`, that fetches what its job says."""
+    package = folder / "own_project"
+    package.mkdir(parents=True)
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = own_project.settings\n")
+    (package / "__init__.py").touch()
+    lines = [f"{name} = {value!r}\n" for name, value in settings.items()]
+    (package / "settings.py").write_text("SPIDER_MODULES = ['own_project.spider']\n" + "".join(lines))
+    (package / "spider.py").write_text(
+        "import os\nfrom guarded_crawl import Walker\n\n"
+        "class Project(Walker):\n"
+        "    job = {'name': 'walker', 'requests': [{'url': url} for url in os.environ.get('URLS', '').split()]}\n"
+    )
+
+
+SCRAPY_CRAWL = [sys.executable, "-m", "scrapy", "crawl", "walker"]
 
 
 @contextlib.contextmanager
