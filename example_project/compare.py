@@ -18,10 +18,10 @@ import sys
 import tempfile
 import time
 from dataclasses import asdict, dataclass
-from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from agents.tripwire import address_of
 from crawling import PROJECT, Crawl, new_directory
 from demo import interrupted
 from judging.arrivals import holds, worst_window
@@ -31,7 +31,7 @@ from proof import PLATFORM
 from town.client import Town, TownError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from proof import Evidence
 
@@ -55,6 +55,8 @@ class Row:
     crawler: str
     seconds: float
     ended: str
+    last_page: float
+    """Seconds from the first request to the last page of a site: what came after is waiting for traps."""
     sites: int
     listings: int
     listings_of: int
@@ -82,6 +84,7 @@ def row(crawler: str, seconds: float, evidence: Evidence) -> Row:
         crawler=crawler,
         seconds=round(seconds, 1),
         ended=evidence.ended,
+        last_page=round(max((arrival.t - arrivals[0].t for arrival in arrivals if arrival.kind == "page"), default=0.0), 1),
         sites=len(evidence.facts["sites"]),
         listings=len({item["url"] for item in evidence.items}),
         listings_of=sum(site["listings"] for site in evidence.facts["sites"]),
@@ -108,19 +111,19 @@ def row(crawler: str, seconds: float, evidence: Evidence) -> Row:
 def trap_hits(evidence: Evidence) -> int:
     """Visits that the town's traps saw, and tries that would have left this machine, which they cannot see."""
     seen = sum(arrival.server == "trap" for arrival in evidence.arrivals)
-    return seen + sum(not on_loopback(str(line["address"])) for line in evidence.tripwire)
+    return seen + sum(not stays_here(line) for line in evidence.tripwire)
 
 
-def on_loopback(address: str) -> bool:
-    try:
-        return ip_address(address).is_loopback
-    except ValueError:
-        return False
+def stays_here(line: Mapping[str, Any]) -> bool:
+    """Whether a try of the tripwire's log stayed on this machine, where the town's traps have seen it if it got through."""
+    address = address_of(str(line["address"]))
+    return address is not None and (address.is_loopback or address.is_unspecified) and line["event"] != "open"
 
 
 COLUMNS: Final[tuple[tuple[str, Callable[[Row], str]], ...]] = (
     ("", lambda row: row.crawler),
-    ("duration", lambda row: f"{row.seconds:.0f} s" + ("" if row.ended == "finished" else " (stopped)")),
+    ("duration", lambda row: f"{row.seconds:.0f} s" + ("" if row.ended == "finished" else " ({row.ended})")),
+    ("last listing after", lambda row: f"{row.last_page:.0f} s"),
     ("listings got", lambda row: f"{row.listings} of {row.listings_of}"),
     ("requests", lambda row: f"{row.requests}"),
     ("503s caused", lambda row: f"{row.refused}"),
@@ -143,10 +146,8 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
 def stock_project(directory: Path, more: str = "") -> Path:
     """What `scrapy startproject agents` makes, and the little that has to be added."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SCRAPY_", "PYTHONPATH"))}
-    # Elsewhere: within a project Scrapy would take our settings, and find that there is a module of that name.
-    with tempfile.TemporaryDirectory() as elsewhere:
-        command = [sys.executable, "-m", "scrapy", "startproject", "agents", str(directory)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=elsewhere, env=environment)
+    command = [sys.executable, "-m", "scrapy", "startproject", "agents", str(directory)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=directory.parent, env=environment)
     for name in COPIED:
         shutil.copy(PROJECT / name, directory / name)
     with (directory / "agents" / "settings.py").open("a", encoding="utf-8") as settings:
@@ -185,24 +186,29 @@ def crawl(name: str, directory: Path, project: Path, options: argparse.Namespace
             seconds = time.monotonic() - begun
             running.stop()
         found = row(name, seconds, running.evidence())
-    print(f"{name}: {found.listings} listings in {seconds:.0f} s, {running.log}", file=sys.stderr, flush=True)
+    print(f"{name}: {found.listings} listings in {seconds:.0f} s, {found.ended}; {running.log}", file=sys.stderr, flush=True)
+    if found.ended != "finished" and not running.stopped:
+        print(running.complaint(), file=sys.stderr)
     return found
 
 
 def run(options: argparse.Namespace) -> int:
     directory = new_directory("compare")
-    projects = {
-        "stock Scrapy": stock_project(directory / "stock"),
-        "stock with AutoThrottle": stock_project(directory / "autothrottle", AUTOTHROTTLE),
-        "scrapy_polite": PROJECT,
-    }
-    rows = [crawl(name, directory / f"run-{place}", project, options) for place, (name, project) in enumerate(projects.items())]
+    # Elsewhere: within our own project Scrapy would take our settings, and find that there is a module of that name.
+    with tempfile.TemporaryDirectory(prefix="compare-") as elsewhere:
+        projects = {
+            "stock Scrapy": stock_project(Path(elsewhere) / "stock"),
+            "stock with AutoThrottle": stock_project(Path(elsewhere) / "autothrottle", AUTOTHROTTLE),
+            "scrapy_polite": PROJECT,
+        }
+        rows = [crawl(name, directory / f"run-{place}", projects[name], options) for place, name in enumerate(projects)]
     print("\n".join(aligned(table(rows))))
     if options.json:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", encoding="utf-8")
     if options.markdown:
         options.markdown.write_text("\n".join(markdown(table(rows))) + "\n", encoding="utf-8")
-    return 0
+    # A crawl that was stopped is a result; one that did not run is none.
+    return 0 if all(row.requests for row in rows) else 1
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -34,6 +35,9 @@ GRACE: Final = 6.0
 KEPT: Final = 3600.0
 """Seconds that the files of an old run stay."""
 
+CLOSED: Final = re.compile(r"Spider closed \((\w+)\)")
+"""How Scrapy's engine says in the log that it is done, and why."""
+
 DATADIR: Final = "[datadir]\ndefault = {}\n"
 """A scrapy.cfg of the user's that says where Scrapy keeps its data: the project's own stays as it is."""
 
@@ -42,6 +46,7 @@ def new_directory(name: str, inside: Path | None = None) -> Path:
     """A fresh directory for one run. Those of runs that are long over are removed."""
     home = inside or PROJECT / "out"
     home.mkdir(parents=True, exist_ok=True)
+    (home / ".gitignore").write_text("*\n", encoding="utf-8")
     for old in home.glob(f"{name}-*"):
         with contextlib.suppress(OSError):
             if time.time() - old.stat().st_mtime > KEPT:
@@ -77,14 +82,17 @@ class Crawl:
             "XDG_CONFIG_HOME": str(self.directory),
             "PYTHONPATH": str(self.project),
         }
+        feeds = {str(self.directory / "items.jsonl"): {"format": "jsonlines"}}
         settings = {
+            # Not by -O: that would write the project's own feed as well, and two runs at once would share it.
+            "FEEDS": json.dumps(feeds),
             "IMAGES_STORE": self.directory / "images",
             "LOG_FILE": self.log,
             "PROGRESS_FILE": self.directory / "progress.json",
             "TRIPWIRE_FILE": self.directory / "tripwire.jsonl",
             **self.settings,
         }
-        command = [sys.executable, "-m", "scrapy", "crawl", "agents", "-O", str(self.directory / "items.jsonl")]
+        command = [sys.executable, "-m", "scrapy", "crawl", "agents"]
         for name, value in settings.items():
             command += ["-s", f"{name}={value}"]
         with (self.directory / "crawl.err").open("wb") as errors:
@@ -129,10 +137,12 @@ class Crawl:
     def ended(self) -> str:
         """How it ended: Scrapy's reason if it ended by itself."""
         if self.stopped:
-            return "stopped when its time was up"
+            return "stopped"
         if self.process.returncode:
             return f"scrapy ended with status {self.process.returncode}"
-        return self.progress().get("finished") or "scrapy ended without a word"
+        said = self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
+        reason = CLOSED.search(said)
+        return reason[1] if reason else "scrapy ended without a word"
 
     def complaint(self, lines: int = 12) -> str:
         """The last of what it said, for a crawl that did not work out."""

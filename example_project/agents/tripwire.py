@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 REACHING: Final = frozenset({"socket.connect", "socket.sendto", "socket.sendmsg"})
+ASKING: Final = frozenset({"socket.getaddrinfo", "socket.gethostbyname"})
+"""Questions to the system's resolver, which would ask name servers outside the town."""
 
 
 class Tripwire:
@@ -55,17 +57,21 @@ def watch(path: str, network: IPv4Network | IPv6Network, known: Collection[str],
             if args[0] in files:
                 note(log, event, str(args[0]), 0)
             return
-        if event not in REACHING:
+        if event in REACHING:
+            target = args[1]
+            if not isinstance(target, tuple) or len(target) < 2:
+                return  # not the internet's family: a path, or a connected socket
+            host, port = str(target[0]), int(target[1])
+        elif event in ASKING and args[0]:
+            host, port = args[0].decode("latin-1") if isinstance(args[0], bytes) else str(args[0]), 0
+        else:
             return
-        target = args[1]
-        if not isinstance(target, tuple) or len(target) < 2:
-            return  # not the internet's family: a path, or a connected socket
-        host, port = str(target[0]), int(target[1])
         address = address_of(host)
-        if address is not None and (address in network or f"{address}:{port}" in known):
+        if address is not None and (event in ASKING or address in network or f"{address}:{port}" in known):
             return
         note(log, event, host, port)
-        if address is None or not address.is_loopback:
+        # The unspecified address stands for this machine, too (Linux connects to its loopback).
+        if address is None or not (address.is_loopback or address.is_unspecified):
             raise OSError(errno.ENETUNREACH, f"the tripwire lets nobody out to {host}")
 
     sys.addaudithook(hook)

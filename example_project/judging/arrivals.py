@@ -14,6 +14,10 @@ ON_ITS_WAY: Final = 0.02
 """Seconds after an answer left in which a request may still arrive that was sent before the answer came."""
 
 
+TOUCHING: Final = 0.001
+"""Seconds between two spans that are no break: what a stamp may be off by."""
+
+
 @dataclass(frozen=True, slots=True)
 class Arrival:
     """One request as the town saw it. `t`: monotonic seconds of its first bytes; `hold_until`: what the answer asked for."""
@@ -154,10 +158,10 @@ def stretches(arrivals: Sequence[Arrival], rate: float, site_rate: float, least:
 
 
 def merged(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Spans as few that do not touch."""
+    """The same times in as few spans as can be."""
     whole: list[tuple[float, float]] = []
     for since, until in sorted(spans):
-        if whole and since <= whole[-1][1]:
+        if whole and since <= whole[-1][1] + TOUCHING:
             whole[-1] = (whole[-1][0], max(whole[-1][1], until))
         else:
             whole.append((since, until))
