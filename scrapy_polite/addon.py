@@ -19,6 +19,7 @@ from scrapy.pipelines.images import ImagesPipeline
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
 
+from scrapy_polite.breathing import BreathingMiddleware
 from scrapy_polite.errors import said_at_start
 from scrapy_polite.extensions import HIGH, PoliteExtension
 from scrapy_polite.handlers import HANDLERS
@@ -112,6 +113,7 @@ class Addon:
         # Before Scrapy's own, which stand at 0: one of them makes JOBDIR, and a crawl that cannot start leaves nothing behind.
         settings.setdefault_in_component_priority_dict("EXTENSIONS", PoliteExtension, -10)
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", ListenerMiddleware, 990)
+        settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", BreathingMiddleware, 10)
         _replace_builtin(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, PoliteRobotsTxtMiddleware)
         if config.redaction is not None:
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", RedactionPipeline, 700)

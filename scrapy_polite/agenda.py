@@ -14,18 +14,20 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Final, Protocol
 
+from scrapy import Request
+
 from scrapy_polite.dns.resolver import NoAnswer
 from scrapy_polite.errors import NotNow
 from scrapy_polite.guard.policy import Refused
 from scrapy_polite.limits.workbench import Choice, Workbench
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterable
 
-    from scrapy import Request
     from scrapy.crawler import Crawler
 
     from scrapy_polite.limits.gcra import Wait
+    from scrapy_polite.limits.plan import Charge
     from scrapy_polite.politeness import Placed, Politeness
     from scrapy_polite.ticket import Ticket
 
@@ -37,12 +39,15 @@ LEAD: Final = 0.5
 """Seconds before its due time that a request is let go: time for a look-up, a connection and a handshake."""
 
 OPENINGS: Final = 16
-"""Sites that are resolved and asked for their robots.txt at the same time."""
+"""Sites that are resolved and placed at the same time."""
 
 ENTER_WITHIN: Final = 5.0
 """Seconds in which somebody whose turn has come must have entered the downloader; later the turn is given back."""
 
 PRUNE_EVERY: Final = 60.0
+
+UNSWEPT: Final = 64
+"""Requests that have left the downloader and may be counted as in it, as long as somebody is due anyway."""
 
 BYPASSES: Final = "polite_bypasses_scheduler"
 """Request meta of what is fetched past the scheduler. The engine would send a request that a middleware returns for it at once,
@@ -50,6 +55,9 @@ so whoever fetches it is told by an exception instead, and awaits its turn again
 
 _TURNS: Final = "turns"
 """The source that stands in the workbench for the futures of :meth:`Agenda.turn`."""
+
+_ROBOTS: Final = "robots"
+"""The source that stands there for a site whose robots.txt is to be read when its turn comes."""
 
 
 class Robots(Protocol):
@@ -64,6 +72,16 @@ class Robots(Protocol):
         ...
 
 
+class Source(Protocol):
+    """Who holds requests for the scheduler."""
+
+    def __hash__(self) -> int: ...
+
+    def head(self, site: str) -> Request | None:
+        """The next request of the site."""
+        ...
+
+
 class Agenda:
     """See the module. ``robots`` stays None where ROBOTSTXT_OBEY is off."""
 
@@ -73,9 +91,18 @@ class Agenda:
         self._bench = Workbench(LEAD)
         self._waiting: dict[str, deque[tuple[asyncio.Future[None], Request]]] = {}
         self._entered: dict[Hashable, float] = {}
-        self._open: dict[str, asyncio.Future[None]] = {}
-        self._openings = asyncio.Semaphore(OPENINGS)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._opening: dict[str, Request | Source] = {}
+        """Sites that wait to be opened, or are being opened: with a request, or with whom to ask for one. A hundred thousand
+        may wait here, so each is but an entry."""
+        self._to_open: deque[str] = deque()
+        self._awaited: dict[str, asyncio.Future[None]] = {}
+        """Sites whose opening somebody awaits."""
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        """Sites that are being placed, at most OPENINGS."""
+        self._reading: dict[str, asyncio.Task[None]] = {}
+        """Sites whose robots.txt is being read."""
+        self._granted: dict[str, object] = {}
+        """Sites whose robots.txt has its turn, and has not entered the downloader; and the name of the loan."""
         self._timer: asyncio.TimerHandle | None = None
         self._pruned = time.monotonic()
         self._closing = False
@@ -88,9 +115,9 @@ class Agenda:
         """What the request waits under."""
         return self._politeness.site_of(request.url)
 
-    def stand(self, site: str, request: Request, source: Hashable) -> None:
-        """``source`` holds ``request`` (and perhaps more) for the site."""
-        self._ensure_open(site, request)
+    def stand(self, site: str, source: Source, request: Request | None = None) -> None:
+        """``source`` holds requests for the site, ``request`` among them."""
+        self._ensure_open(site, request, source)
         self._bench.stand(site, source)
 
     def leave(self, site: str, source: Hashable) -> None:
@@ -118,15 +145,27 @@ class Agenda:
         await self._stand_for_turn(site, request)
 
     async def robots_turn(self, request: Request, site: str) -> None:
-        """The turn of a robots.txt, for which its gated site waits."""
+        """The turn of a robots.txt, for which its gated site waits. The first was had before anybody began to read."""
+        grant = self._granted.pop(site, None)
+        if grant is not None:
+            self._give_back(grant)
+            self._enter(site, request, _ROBOTS)
+            return
         await self._stand_for_turn(site, request)
 
     async def opened(self, request: Request) -> None:
-        """Wait until the request's site is placed and its robots.txt known."""
+        """Wait until the request's site is placed and its robots.txt known. :class:`NotNow` at shutdown."""
         site = self._politeness.site_of(request.url)
         self._ensure_open(site, request)
-        while (opening := self._open.get(site)) is not None:
-            await asyncio.shield(opening)
+        while site in self._opening:
+            if self._closing:
+                raise NotNow("the spider is closing")
+            future = self._awaited.get(site)
+            if future is None:
+                future = self._awaited[site] = asyncio.get_running_loop().create_future()
+                self._to_open.appendleft(site)  # Before those that nobody awaits; it stands there twice.
+                self._open_more()
+            await asyncio.shield(future)
 
     async def _stand_for_turn(self, site: str, request: Request) -> None:
         if self._closing:
@@ -139,55 +178,91 @@ class Agenda:
 
     # -- opening a site
 
-    def _ensure_open(self, site: str, request: Request) -> None:
+    def _ensure_open(self, site: str, request: Request | None, source: Source | None = None) -> None:
         """Open a site that is new, or that has another scheme or port whose robots.txt was not read."""
         new = self._bench.add(site)
-        if site in self._open or self._closing:
+        if site in self._opening or self._closing:
             return
-        if not new and (self.robots is None or self.robots.knows(request) or request.meta.get("dont_obey_robotstxt")):
+        if not new and (request is None or self.robots is None or self.robots.knows(request) or disobeys(request)):
             return
+        what = source if new and source is not None else request
+        assert what is not None
         self._bench.gate(site)
-        loop = asyncio.get_running_loop()
-        self._open[site] = loop.create_future()
-        task = loop.create_task(self._open_site(site, request))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._opening[site] = what
+        self._to_open.append(site)
+        self._open_more()
 
-    async def _open_site(self, site: str, request: Request) -> None:
-        """Resolve, place, read robots.txt; then let everything pass. Where that fails the site opens all the same: the
-        handler refuses what may not be reached, and the error goes to the request that it belongs to."""
+    def _open_more(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._to_open and len(self._tasks) < OPENINGS and not self._closing:
+            site = self._to_open.popleft()
+            if site in self._opening and site not in self._tasks:
+                self._tasks[site] = loop.create_task(self._open_site(site))
+
+    async def _open_site(self, site: str) -> None:
+        """Resolve and place; then its robots.txt is to be read, or everything may pass. Where that fails the site opens all the
+        same: the handler refuses what may not be reached, and the error goes to the request that it belongs to."""
+        gated = False
         try:
-            async with self._openings:
-                found = await self._politeness.admit(request.url)
-                if isinstance(found, (Refused, NoAnswer)):
-                    return
-                self.placed(site, found[1])
-                if self.robots is not None and not request.meta.get("dont_obey_robotstxt"):
-                    await self.robots.read(request, site)
-        except NotNow:
-            pass
+            request = self._first_of(site)
+            if request is None:
+                return  # Nothing waits any more.
+            found = await self._politeness.admit(request.url)
+            if isinstance(found, (Refused, NoAnswer)):
+                return
+            await self.placed(site, found[1])
+            if self.robots is not None and not disobeys(request):
+                gated = True
+                # No task waits for the turn: of a hundred thousand sites with one origin most wait for hours.
+                self._bench.stand(site, _ROBOTS, early=True)
         except Exception:
             logger.exception("Could not open %s; its requests will meet the same error one by one", site)
         finally:
-            self._bench.open(site)
-            future = self._open.pop(site, None)
-            if future is not None and not future.done():
-                future.set_result(None)
+            del self._tasks[site]
+            if not gated:
+                self._opened(site)
+            self._open_more()
             self._soon()
 
-    def placed(self, site: str, placed: Placed) -> None:
+    async def _read_robots(self, site: str) -> None:
+        try:
+            request = self._first_of(site)
+            if request is not None and self.robots is not None:
+                await self.robots.read(request, site)
+        except NotNow:
+            pass
+        except Exception:
+            logger.exception("Could not read the robots.txt of %s; its requests will meet the same error one by one", site)
+        finally:
+            del self._reading[site]
+            grant = self._granted.pop(site, None)
+            if grant is not None:
+                self._give_back(grant)
+            self._opened(site)
+            self._soon()
+
+    def _first_of(self, site: str) -> Request | None:
+        what = self._opening[site]
+        return what if isinstance(what, Request) else what.head(site)
+
+    def _opened(self, site: str) -> None:
+        self._bench.open(site)
+        self._opening.pop(site, None)
+        future = self._awaited.pop(site, None)
+        if future is not None and not future.done():
+            future.set_result(None)
+
+    async def placed(self, site: str, placed: Placed) -> None:
         """The site's keys are known, or have changed; holds of earlier runs and of other processes are learned."""
         config = self._politeness.config
         self._bench.place(site, placed.keys, {key: cap for key in placed.keys if (cap := config.cap_of(key))})
-        for key, seconds in self._politeness.holds_of(placed.keys).items():
+        for key, seconds in (await self._politeness.holds_of(placed.keys)).items():
             self.held(key, seconds)
 
     # -- what the wire tells
 
     def booked(self, ticket: Ticket) -> None:
-        width = self._politeness.config.width
-        charged = {charge.key: charge.increment(width) / 1e6 for charge in ticket.charges}
-        self._bench.booked(ticket.request, charged, time.monotonic())
+        self._bench.booked(ticket.request, self._lent(ticket.charges), time.monotonic())
         self._soon()
 
     def learn(self, wait: Wait) -> None:
@@ -207,15 +282,19 @@ class Agenda:
                 if not future.done():
                     future.set_exception(NotNow("the spider is closing"))
         self._waiting.clear()
+        for future in self._awaited.values():
+            if not future.done():
+                future.set_exception(NotNow("the spider is closing"))
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     async def stop(self) -> None:
         """End what is still being opened: nobody waits for it any more."""
-        for task in self._tasks:
+        tasks = [*self._tasks.values(), *self._reading.values()]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     @property
     def next_due(self) -> float | None:
@@ -236,39 +315,61 @@ class Agenda:
     def _choose(self) -> Choice | None:
         """Serve pushed turns as long as theirs come first; then the queue's turn, or None with the timer set."""
         now = time.monotonic()
-        self._sweep(now)
+        if len(self._bench.loans) > 2 * len(self._crawler.engine.downloader.active) + UNSWEPT:
+            self._sweep(now)
         while True:
             choice = self._bench.choose(now)
             if not isinstance(choice, Choice):
+                # What is given back only makes somebody due sooner: it is looked for when nobody is.
+                if self._sweep(now):
+                    continue
                 if choice is not None:
                     self._wake_in(choice)
                 return None
-            if choice.source is not _TURNS:
+            if choice.source is not _TURNS and choice.source is not _ROBOTS:
                 return choice
             if not self._has_room():
                 return None  # The engine asks again when something has left the downloader.
-            self._serve_turn(choice.site)
+            if choice.source is _TURNS:
+                self._serve_turn(choice.site)
+            else:
+                self._serve_robots(choice.site)
 
     def _serve_turn(self, site: str) -> None:
         line = self._waiting[site]
         future, request = line.popleft()
         if not future.done():
-            self._take(site, request, _TURNS)
-            self._entered[request] = time.monotonic()
+            self._enter(site, request, _TURNS)
             future.set_result(None)
         if not line:
             del self._waiting[site]
             self._bench.leave(site, _TURNS)
 
-    def _take(self, site: str, request: Request, source: Hashable) -> None:
-        now = time.monotonic()
+    def _serve_robots(self, site: str) -> None:
+        self._bench.leave(site, _ROBOTS)
+        grant = self._granted[site] = object()
         keys = self._politeness.keys_of(site)
-        lent: dict[str, float] = {}
-        if keys is not None:
-            _, charges = self._politeness.plan(request, site, keys)
-            width = self._politeness.config.width
-            lent = {charge.key: charge.increment(width) / 1e6 for charge in charges}
-        self._bench.take(site, source, request, lent, now)
+        charges = self._politeness.charges(site, keys, "robots") if keys is not None else ()
+        self._bench.take(site, _ROBOTS, grant, self._lent(charges), time.monotonic())
+        self._entered[grant] = time.monotonic()
+        self._reading[site] = asyncio.get_running_loop().create_task(self._read_robots(site))
+
+    def _enter(self, site: str, request: Request, source: Hashable) -> None:
+        self._take(site, request, source)
+        self._entered[request] = time.monotonic()
+
+    def _give_back(self, loan: object) -> None:
+        self._entered.pop(loan, None)
+        self._bench.left(loan, time.monotonic())
+
+    def _take(self, site: str, request: Request, source: Hashable) -> None:
+        keys = self._politeness.keys_of(site)
+        charges = self._politeness.plan(request, site, keys)[1] if keys is not None else ()
+        self._bench.take(site, source, request, self._lent(charges), time.monotonic())
+
+    def _lent(self, charges: Iterable[Charge]) -> dict[str, float]:
+        width = self._politeness.config.width
+        return {charge.key: charge.increment(width) / 1e6 for charge in charges}
 
     def _has_room(self) -> bool:
         engine = self._crawler.engine
@@ -277,18 +378,22 @@ class Agenda:
         most = engine.downloader.total_concurrency
         return not most or len(engine.downloader.active) + len(self._entered) < most
 
-    def _sweep(self, now: float) -> None:
-        """Give back what left the downloader without having been sent: a cache answered, a middleware dropped it."""
+    def _sweep(self, now: float) -> bool:
+        """Give back what left the downloader without having been sent: a cache answered, a middleware dropped it. Answers
+        whether there was any."""
         active = self._crawler.engine.downloader.active
+        gone = []
         for loan in self._bench.loans:
             if loan in active:
                 self._entered.pop(loan, None)
             elif now - self._entered.get(loan, 0.0) > ENTER_WITHIN:
-                self._entered.pop(loan, None)
-                self._bench.left(loan, now)
+                gone.append(loan)
+        for loan in gone:
+            self._give_back(loan)
         if now - self._pruned > PRUNE_EVERY:
             self._pruned = now
             self._bench.prune(now)
+        return bool(gone)
 
     def _wake_in(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
@@ -307,6 +412,10 @@ class Agenda:
         self._timer = None
         if not self._closing and self._choose() is not None:
             wake_engine(self._crawler)
+
+
+def disobeys(request: Request) -> bool:
+    return bool(request.meta.get("dont_obey_robotstxt"))
 
 
 def wake_engine(crawler: Crawler) -> None:

@@ -4,11 +4,13 @@ the spider from closing."""
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import signals, version_info
 from scrapy.utils.asyncio import is_asyncio_available
 
+from scrapy_polite.diskqueue import forget_unqueued
 from scrapy_polite.errors import said_at_start
 from scrapy_polite.handlers import HANDLERS, UNPROTECTED
 from scrapy_polite.politeness import Politeness
@@ -39,6 +41,9 @@ class PoliteExtension:
         self._politeness = Politeness.require(crawler)
         UNVETTED.arm(self._politeness.config.policy.allow)
         self._install()
+        if crawler.settings["JOBDIR"]:
+            # Before Scrapy's duplicate filter reads its file.
+            recover(Path(crawler.settings["JOBDIR"]))
         crawler.signals.connect(self.engine_started, signals.engine_started)
         crawler.signals.connect(self.spider_opened, signals.spider_opened)
         crawler.signals.connect(self.engine_stopped, signals.engine_stopped)
@@ -96,6 +101,15 @@ class PoliteExtension:
             if not isinstance(handler, ours):
                 return f"the download handler for {scheme} is not the guard's ({why})"
         return None
+
+
+def recover(job: Path) -> None:
+    """Take up a ``JOBDIR`` whose last run died. Raises ``ValueError`` for one that another crawl uses."""
+    surplus = forget_unqueued(job)
+    if surplus:
+        logger.info(
+            "The last run of this JOBDIR died: %d bytes of requests.seen, whose requests were not queued, forgotten", surplus
+        )
 
 
 def set_attributes_aside(spider: Spider) -> None:

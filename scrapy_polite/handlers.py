@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from scrapy.exceptions import CannotResolveHostError
+from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.web.client import HTTPConnectionPool
 
 from scrapy_polite.dns.resolver import NoAnswer
-from scrapy_polite.errors import NotNow, RequestRefused, Unprotected
+from scrapy_polite.errors import RequestRefused, Unprotected
 from scrapy_polite.guard.policy import Refused
-from scrapy_polite.limits.gcra import Booked
 from scrapy_polite.politeness import Politeness
 from scrapy_polite.resolver import VISIT, Visit, layers_in_place
 from scrapy_polite.settings import FALLBACK_HANDLERS
+from scrapy_polite.standing import AtTheDoor, Lines
 from scrapy_polite.ticket import Ticket
-from scrapy_polite.wire import TICKET, Lines, PolitePool
+from scrapy_polite.wire import TICKET, PolitePool
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -67,7 +68,7 @@ class _PoliteHandler:
                 "handlers derived from Scrapy's HTTP11DownloadHandler or H2DownloadHandler."
             )
         if self.politeness.lines is None:
-            self.politeness.lines = Lines(reactor)
+            self.politeness.lines = Lines(reactor, self.politeness)
         if isinstance(old, HTTPConnectionPool):
             # As many connections are kept as may be in flight: a slow site must not pay a handshake for every request.
             inner._pool = PolitePool(old, self.politeness.lines, max(old.maxPersistentPerHost, 8))
@@ -143,12 +144,14 @@ class _PoliteHandler:
 
     async def _at_the_door(self, ticket: Ticket) -> None:
         """Redeem the slot as late as a handler without a pool allows: just before it is called."""
-        while not isinstance(answer := ticket.book(), Booked):
-            if ticket.too_long(answer):
-                self.politeness.learn(answer)
-                raise NotNow(f"{answer.key} is due in {answer.micros / 1e6:.1f} s")
-            await asyncio.sleep(answer.micros / 1e6)
-        ticket.departed()
+        lines = self.politeness.lines
+        assert lines is not None
+        door = AtTheDoor(ticket)
+        lines.join(door)
+        try:
+            await maybe_deferred_to_future(door.outcome)
+        finally:
+            lines.leave(door)
 
     def _require_layers(self) -> None:
         """Raises :class:`Unprotected`, and closes the crawl, when somebody has taken a layer away."""

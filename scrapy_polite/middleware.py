@@ -62,11 +62,11 @@ class ListenerMiddleware:
             self._politeness.refused(refused)
             raise RequestRefused(refused.reason, refused.detail)
 
-    def process_response(self, request: Request, response: Response) -> Response | Request:
+    async def process_response(self, request: Request, response: Response) -> Response | Request:
         ticket = self._politeness.tickets.get(request)
         if ticket is None:
             return response  # Nothing was sent for it.
-        seconds = self._politeness.hear(ticket, response.status, headers_of(response))
+        seconds = await self._politeness.hear(ticket, response.status, headers_of(response))
         if seconds is None:
             return response
         return self._again(request, f"held for {seconds:.1f} s after status {response.status}")

@@ -13,12 +13,13 @@ import time
 import weakref
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from scrapy_polite.booker import Booker
 from scrapy_polite.dns.resolver import Answer, NoAnswer, Resolver
 from scrapy_polite.guard.policy import Refused
 from scrapy_polite.hearing import Hearing
-from scrapy_polite.limits.gcra import Booked, Wait
 from scrapy_polite.limits.plan import Charge, plan
 from scrapy_polite.naming.buckets import bucket_key
 from scrapy_polite.naming.hosts import Invalid, IPAddress, Target, parse
@@ -39,15 +40,17 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from scrapy_polite.agenda import Agenda
+    from scrapy_polite.limits.gcra import Booked, Wait
+    from scrapy_polite.standing import Lines
     from scrapy_polite.ticket import Ticket
-    from scrapy_polite.wire import Lines
 
 __all__ = ["Placed", "Politeness"]
 
 logger = logging.getLogger(__name__)
 
-STORE_RETRY: Final = 1_000_000
-"""Microseconds after which a store that could not answer is asked again."""
+PUNCTUAL: Final = 1_000
+"""Microseconds that the packet may leave after the booking's reading of the clock without being called late. Usually a third
+of it; a machine that is short of processors takes longer."""
 
 REMEMBERED: Final = 50_000
 """Hosts whose placing, Crawl-delay and refusals are kept in memory; the oldest goes first."""
@@ -85,7 +88,7 @@ class Politeness:
         self, config: Config, store: Store, resolver: Resolver, ledger: Ledger | None, stats: StatsCollector | None
     ) -> None:
         self.config = config
-        self.store = store
+        self.booker = Booker(store)
         self.resolver = resolver
         self.ledger = ledger
         self._stats = stats
@@ -93,7 +96,6 @@ class Politeness:
         self._least: dict[str, float] = _Remembering()
         self._hearing = Hearing(config.ladders, random.random)
         self._silent: dict[str, str] = _Remembering()
-        self._store_troubled = False
         self.tickets: weakref.WeakKeyDictionary[Request, Ticket] = weakref.WeakKeyDictionary()
         self.agenda: Agenda | None = None
         self.lines: Lines | None = None
@@ -146,7 +148,7 @@ class Politeness:
         """Give back the store's and the ledger's: all that there is to close before the first request."""
         if self.ledger is not None:
             self.ledger.close()
-        self.store.close()
+        self.booker.close()
 
     def count(self, stat: str, by: int = 1) -> None:
         if self._stats is not None:
@@ -184,9 +186,9 @@ class Politeness:
         refused = self.config.policy.judge_answer(answer.addresses, answer.chain)
         if refused is not None and not self.lets_through(refused):
             return refused
-        placed = self._placed[site] = self._place(target, answer)
+        placed = self._placed[site] = await self._place(target, answer)
         if self.agenda is not None and found is not None and found.keys != placed.keys:
-            self.agenda.placed(site, placed)
+            await self.agenda.placed(site, placed)
         return target, placed
 
     def unanswered(self, answer: NoAnswer) -> None:
@@ -207,14 +209,14 @@ class Politeness:
         self.count(f"refused/{refused.reason}")
         logger.info("Guard: refused (%s): %s", refused.reason, refused.detail)
 
-    def _place(self, target: Target, answer: Answer) -> Placed:
+    async def _place(self, target: Target, answer: Answer) -> Placed:
         found = place(target.host, answer.chain, answer.addresses)
         own = own_key(target)
         origin = None
         if own is not None:
             keys: tuple[str, ...] = (own,)
         else:
-            origin = self._origin(found.anchors, found.name)
+            origin = await self._origin(found.anchors, found.name)
             keys = tuple(key for key in (target.site, found.edge, origin) if key)
         return Placed(
             target.host,
@@ -227,13 +229,13 @@ class Politeness:
             answer.expires,
         )
 
-    def _origin(self, anchors: tuple[str, ...], name: str) -> str:
+    async def _origin(self, anchors: tuple[str, ...], name: str) -> str:
         """The origin's name in the store, where all processes agree on it; the proposed one while the store is away
         (nothing is sent then, so nothing is charged to a wrong key)."""
         try:
-            return self.store.origin(anchors, name)
+            return await self.booker.call(self.booker.store.origin, anchors, name)
         except StoreError as error:
-            self._trouble(error)
+            self.booker.trouble(error)
             return name
 
     # -- planned
@@ -249,7 +251,16 @@ class Politeness:
                 self.config.max_crawl_delay,
             )
             seconds = self.config.max_crawl_delay
-        self._least[site] = max(seconds, self._least.get(site, 0.0))
+        if seconds <= self._least.get(site, 0.0):
+            return
+        self._least[site] = seconds
+        # The request that told of it was charged without it.
+        (told,) = self.charges(site, (site,), "robots")
+        rest = told.increment(self.config.width) - round(told.cost / told.rate * 1e6)
+        if rest > 0:
+            self.booker.owe(partial(self.booker.store.settle, site, rest))
+            if self.agenda is not None:
+                self.agenda.held(site, rest / 1e6)
 
     def charges(self, site: str, keys: tuple[str, ...], kind: str, cost: float | None = None) -> tuple[Charge, ...]:
         least = max(self._least.get(site, 0.0), self.config.least_of(site))
@@ -262,57 +273,50 @@ class Politeness:
 
     # -- timed
 
-    def book(self, ticket: Ticket) -> Booked | Wait:
-        """One booking in the store. A store that cannot answer means: not now, and the log says so once."""
-        want = tuple(charge.demand(self.config.width) for charge in ticket.charges)
-        try:
-            (answer,) = self.store.book([want])
-        except StoreError as error:
-            self._trouble(error)
-            return Wait(STORE_RETRY, ticket.shared)
-        if self._store_troubled:
-            self._store_troubled = False
-            logger.info("The store answers again: requests go on")
-        return answer
-
-    def departed(self, ticket: Ticket) -> None:
+    def departed(self, ticket: Ticket, slot: Booked) -> None:
         """The request is on the wire: count it and write it down."""
         if self.agenda is not None:
             self.agenda.booked(ticket)
-        slot = ticket.slot
-        assert slot is not None
-        late = self.store.now() - slot.slot
         self.count("slots/booked")
         self.count(f"requests/{ticket.kind}")
-        if late > self.config.width:
+        at, width = self.booker.now(), self.config.width
+        if at - slot.slot > PUNCTUAL:
+            # The next one keeps its distance from this one, and not from the slot that this one was late in.
+            for charge in ticket.charges:
+                self.booker.owe(partial(self.booker.store.settle, charge.key, at - slot.slot))
+        missed = at > slot.slot + width
+        if missed:
             self.count("slots/missed")
         if self.ledger is not None:
-            at, width = slot.slot + late, self.config.width
-            if late > width:
+            if missed:
                 self.ledger.record(Missed(at, slot.slot, ticket.shared))
             self.ledger.record(Sent(at, slot.slot, width, ticket.site, ticket.kind, ticket.request.url, ticket.charges))
+
+    def missed(self, ticket: Ticket, slot: Booked) -> None:
+        """Nothing was sent in the slot: what it had cost is given back."""
+        self.count("slots/missed")
+        if self.ledger is not None:
+            self.ledger.record(Missed(self.booker.now(), slot.slot, ticket.shared))
+        for demand in ticket.want:
+            self.booker.owe(partial(self.booker.store.settle, demand.key, -demand.increment), insist=False)
 
     def learn(self, wait: Wait) -> None:
         """The wire was told to wait longer than a request may: its key is not due before."""
         if self.agenda is not None:
             self.agenda.learn(wait)
 
-    def holds_of(self, keys: tuple[str, ...]) -> dict[str, float]:
+    async def holds_of(self, keys: tuple[str, ...]) -> dict[str, float]:
         """Seconds of the live holds among the keys."""
         try:
-            return {key: peek.hold_in for key, peek in self.store.peek(keys).items() if peek.hold_in > 0}
+            peeks = await self.booker.call(self.booker.store.peek, keys)
         except StoreError as error:
-            self._trouble(error)
+            self.booker.trouble(error)
             return {}
-
-    def _trouble(self, error: StoreError) -> None:
-        if not self._store_troubled:
-            self._store_troubled = True
-            logger.error("The store cannot answer, nothing is sent until it does: %s", error)
+        return {key: peek.hold_in for key, peek in peeks.items() if peek.hold_in > 0}
 
     # -- heard
 
-    def hear(self, ticket: Ticket, status: int, headers: Mapping[str, Sequence[str]]) -> float | None:
+    async def hear(self, ticket: Ticket, status: int, headers: Mapping[str, Sequence[str]]) -> float | None:
         """Listen to an answer. A refusal holds the site and is answered by the seconds of that hold; the request was not
         served and must wait its turn again. None: the answer is for the spider."""
         if len(ticket.charges) > 2 and (cached := hit_or_miss(headers)):
@@ -320,19 +324,22 @@ class Politeness:
         now = time.monotonic()
         site = ticket.charges[0].key
         hold = self._hearing.listen(site, status, headers, ticket.sent or now, now, time.time())
-        return None if hold is None else self.hold(site, hold.seconds, hold.cause)
+        return None if hold is None else await self.hold(site, hold.seconds, hold.cause)
 
-    def hold(self, key: str, seconds: float, cause: Cause) -> float:
-        """Hold the key in every process; by maximum. Answers the seconds now in force."""
+    async def hold(self, key: str, seconds: float, cause: Cause) -> float:
+        """Hold the key in every process; by maximum. Answers the seconds now in force. While the store is away the hold is
+        owed to it: it is written before anything is booked again."""
         self.count(f"backoff/{cause.kind}")
+        until, before = time.monotonic() + seconds, self.booker.now()
         try:
-            seconds = self.store.hold(key, seconds, cause)
-            now = self.store.now()
+            seconds = await self.booker.call(self.booker.store.hold, key, seconds, cause)
         except StoreError as error:
-            self._trouble(error)
-            return seconds
+            self.booker.trouble(error)
+            self.booker.owe(lambda: self.booker.store.hold(key, max(0.0, until - time.monotonic()), cause))
         if self.ledger is not None:
-            self.ledger.record(HeldEvent(now, key, now + round(seconds * 1e6), cause.kind, cause.reason))
+            # In force from the store's answer on; its end was reckoned at some moment since `before`.
+            event = HeldEvent(self.booker.now(), key, before + round(seconds * 1e6), cause.kind, cause.reason)
+            self.ledger.record(event)
         if self.agenda is not None:
             self.agenda.held(key, seconds)
         logger.info("Hold: %s for %.1f s (%s: %s)", key, seconds, cause.kind, cause.reason)

@@ -1,21 +1,19 @@
 """The scheduler's priority queue: sites inside origins, each in its turn, and None while nothing is due.
 
 Set as ``SCHEDULER_PRIORITY_QUEUE`` by the add-on. The scheduler makes up to two of them, one in memory and one on disk
-(``JOBDIR``); both ask the one agenda of the crawler, which is fair between them. Inside a site priorities are Scrapy's.
-A ``JOBDIR`` that Scrapy's own priority queues wrote is taken over, and theirs can take over ours.
+(``JOBDIR``); both ask the one agenda of the crawler, which is fair between them. Inside a site the order is Scrapy's: by
+priority, start requests after the others, and the last come first or the first, as ``SCHEDULER_DISK_QUEUE``,
+``SCHEDULER_MEMORY_QUEUE`` and their ``START`` companions say.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy.pqueues import ScrapyPriorityQueue
-
 from scrapy_polite.agenda import Agenda
 from scrapy_polite.politeness import Politeness
+from scrapy_polite.shelves import InMemory, OnDisk, Shelf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,13 +21,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-__all__ = ["OriginQueue"]
-
-
-def path_safe(text: str) -> str:
-    """A directory name for a site, as Scrapy's DownloaderAwarePriorityQueue makes it, so that either resumes the other's."""
-    safe = "".join(character if character.isalnum() or character in "-._" else "_" for character in text)
-    return f"{safe}-{hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()}"
+__all__ = ["OriginQueue", "agenda_of"]
 
 
 class OriginQueue:
@@ -56,121 +48,62 @@ class OriginQueue:
         *,
         start_queue_cls: Any = None,
     ) -> None:
-        self._crawler = crawler
-        self._downstream = downstream_queue_cls
-        self._start = start_queue_cls
-        self._key = key
         self._agenda = agenda_of(crawler)
-        self._sites: dict[str, ScrapyPriorityQueue] = {}
-        self._counts: dict[str, int] = {}
-        self._length = 0
-        if isinstance(startprios, Mapping):
-            self._resume(startprios)
-        elif startprios:
-            self._take_over(startprios)
+        self._shelf: Shelf
+        if key:
+            classes = (downstream_queue_cls, start_queue_cls)
+            self._shelf = OnDisk(crawler, Path(key), startprios, *classes, self._agenda.site)
+        else:
+            self._shelf = InMemory(crawler, downstream_queue_cls, start_queue_cls)
+        for site in self._shelf.sites():
+            self._agenda.stand(site, self)
 
     def push(self, request: Request) -> None:
-        """Raises ``ValueError`` for a request that does not fit a disk queue: the scheduler then keeps it in memory."""
+        """Raises ``ValueError`` for a request that does not fit the disk: the scheduler then keeps it in memory."""
         site = self._agenda.site(request)
-        queue = self._sites.get(site)
-        new = queue is None
-        if queue is None:
-            queue = self._sites[site] = self._queue(site)
-        try:
-            queue.push(request)
-        except BaseException:
-            if new:
-                queue.close()
-                del self._sites[site]
-            raise
-        self._count(site, 1)
-        self._agenda.stand(site, request, self)
+        self._shelf.push(site, request)
+        self._agenda.stand(site, self, request)
 
     def pop(self) -> Request | None:
-        site = self._agenda.turn_of(self)
-        if site is None:
-            return None
-        request = self._take(site)
-        self._agenda.taken(site, request, self)
-        return request
+        self._shelf.asked()
+        while (site := self._agenda.turn_of(self)) is not None:
+            request = self._take(site)
+            if request is not None:
+                self._agenda.taken(site, request, self)
+                return request
+            if site in self._shelf:
+                return None  # The disk fails; the engine asks again.
+        return None
 
     def peek(self) -> Request | None:
         site = self._agenda.turn_of(self)
-        return self._sites[site].peek() if site is not None else None
+        return self._shelf.peek(site) if site is not None else None
+
+    def head(self, site: str) -> Request | None:
+        """What the site would send next, for whoever must look at it before."""
+        return self._shelf.peek(site) if site in self._shelf else None
 
     def drain(self) -> Iterator[Request]:
         """All that waits, whether it is due or not."""
-        for site in list(self._sites):
-            while site in self._sites:
-                yield self._take(site)
+        for site in self._shelf.sites():
+            while site in self._shelf and (request := self._take(site)) is not None:
+                yield request
 
-    def close(self) -> dict[str, list[int]]:
-        """The state that a later queue resumes from: priorities by site."""
-        state = {site: queue.close() for site, queue in self._sites.items()}
-        self._sites.clear()
-        self._counts.clear()
-        self._length = 0
-        return state
+    def close(self) -> list[object]:
+        """The state that a later queue resumes from."""
+        return self._shelf.close()
 
     def __len__(self) -> int:
-        return self._length
+        return len(self._shelf)
 
     def __contains__(self, site: str) -> bool:
-        return site in self._sites
+        return site in self._shelf
 
-    def _queue(self, site: str, priorities: Iterable[int] = ()) -> ScrapyPriorityQueue:
-        # In memory the key names nothing; on disk it is the site's directory.
-        return ScrapyPriorityQueue(
-            self._crawler, self._downstream, f"{self._key}/{path_safe(site)}", priorities, start_queue_cls=self._start
-        )
-
-    def _take(self, site: str) -> Request:
-        queue = self._sites[site]
-        request = queue.pop()
-        assert request is not None
-        self._count(site, -1)
-        if not self._counts[site]:
-            self._drop(site, queue)
+    def _take(self, site: str) -> Request | None:
+        request = self._shelf.pop(site)
+        if site not in self._shelf:
             self._agenda.leave(site, self)
         return request
-
-    def _drop(self, site: str, queue: ScrapyPriorityQueue) -> None:
-        queue.close()
-        del self._sites[site]
-        self._counts.pop(site, None)
-        if self._key:
-            directory = Path(self._key, path_safe(site))
-            if directory.is_dir() and not any(directory.iterdir()):
-                directory.rmdir()
-
-    def _count(self, site: str, by: int) -> None:
-        self._length += by
-        self._counts[site] = self._counts.get(site, 0) + by
-
-    def _resume(self, state: Mapping[str, Iterable[int]]) -> None:
-        """What this class, or Scrapy's DownloaderAwarePriorityQueue, left: site -> priorities. Its slots are host names; a
-        site of ours has a prefix, so theirs are pushed anew under their right name."""
-        for name, priorities in state.items():
-            queue = self._queue(name, priorities)
-            ours = ":" in name or not name
-            if not ours:
-                self._move(queue)
-                continue
-            if len(queue) and (request := queue.peek()) is not None:
-                self._sites[name] = queue
-                self._count(name, len(queue))
-                self._agenda.stand(name, request, self)
-            else:
-                queue.close()
-
-    def _take_over(self, priorities: Iterable[int]) -> None:
-        """What Scrapy's ScrapyPriorityQueue left: one queue for all sites."""
-        self._move(ScrapyPriorityQueue(self._crawler, self._downstream, self._key, priorities, start_queue_cls=self._start))
-
-    def _move(self, old: ScrapyPriorityQueue) -> None:
-        while (request := old.pop()) is not None:
-            self.push(request)
-        old.close()
 
 
 def agenda_of(crawler: Crawler) -> Agenda:

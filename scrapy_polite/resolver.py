@@ -126,9 +126,7 @@ class PinningResolver:
     ) -> Any:
         visit = VISIT.get()
         if visit is None and not UNVETTED.armed:
-            return self._before.resolveHostName(
-                resolutionReceiver, hostName, portNumber, addressTypes, transportSemantics
-            )
+            return self._before.resolveHostName(resolutionReceiver, hostName, portNumber, addressTypes, transportSemantics)
         resolution = _Resolution(hostName)
         resolutionReceiver.resolutionBegan(resolution)
         if visit is None:

@@ -6,11 +6,10 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from scrapy_polite.limits.gcra import Booked, Wait
-
 if TYPE_CHECKING:
     from scrapy import Request
 
+    from scrapy_polite.limits.gcra import Booked, Wait, Want
     from scrapy_polite.limits.plan import Charge
     from scrapy_polite.politeness import Politeness
 
@@ -27,7 +26,6 @@ class Ticket:
     kind: str
     charges: tuple[Charge, ...]
     made: float = field(default_factory=time.monotonic)
-    slot: Booked | None = None
     sent: float | None = None
     """When its last byte had been given to the kernel, on the monotonic clock: latency is measured from here."""
     answered: float = 0.0
@@ -37,17 +35,20 @@ class Ticket:
     def shared(self) -> str:
         return self.charges[-1].key
 
-    def book(self) -> Booked | Wait:
-        """One booking on all keys. A ``Wait`` has changed nothing."""
-        answer = self.politeness.book(self)
-        if isinstance(answer, Booked):
-            self.slot = answer
-        return answer
+    @property
+    def want(self) -> Want:
+        """What is booked for it: all of its keys, or none."""
+        width = self.politeness.config.width
+        return tuple(charge.demand(width) for charge in self.charges)
 
-    def departed(self) -> None:
-        """The request is on the wire: called in the tick of the booking, just after the flush."""
+    def departed(self, slot: Booked) -> None:
+        """The request is on the wire: called just after the flush."""
         self.sent = time.monotonic()
-        self.politeness.departed(self)
+        self.politeness.departed(self, slot)
+
+    def missed(self, slot: Booked) -> None:
+        """The slot passed, and nothing was sent in it."""
+        self.politeness.missed(self, slot)
 
     def too_long(self, wait: Wait) -> bool:
         """Whether waiting so long would keep the request in the downloader beyond ``POLITE_MAX_WAIT``."""

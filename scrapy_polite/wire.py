@@ -24,16 +24,17 @@ from twisted.web.client import HTTPConnectionPool
 from zope.interface import implementer
 
 from scrapy_polite.errors import NotNow
-from scrapy_polite.limits.gcra import Booked, Wait
-from scrapy_polite.line import Line
 from scrapy_polite.resolver import VISIT, Visit
+from scrapy_polite.standing import Standing
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from scrapy_polite.limits.gcra import Booked
+    from scrapy_polite.standing import Lines
     from scrapy_polite.ticket import Ticket
 
-__all__ = ["TICKET", "Lines", "PolitePool"]
+__all__ = ["TICKET", "PolitePool"]
 
 TICKET: contextvars.ContextVar[Ticket | None] = contextvars.ContextVar("polite_ticket", default=None)
 
@@ -42,46 +43,6 @@ QUIESCENT: Final = "QUIESCENT"
 
 _TLS_ALERT: Final = b"\x15"
 """The content type of a TLS alert (RFC 8446 section 5.1): the peer is closing."""
-
-
-class Lines:
-    """The lines at the wire of one crawler, by the key that is shared. ``closing()`` sends everybody home."""
-
-    def __init__(self, reactor: Any) -> None:
-        self._reactor = reactor
-        self._lines: dict[str, Line] = {}
-        self._waiting: dict[Any, Deferred[Any]] = {}
-
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    def join(self, key: str, attempt: Any, outcome: Deferred[Any]) -> Line:
-        line = self._lines.get(key)
-        if line is None:
-            line = self._lines[key] = Line(key, self._reactor.callLater, self._reactor.seconds)
-        self._waiting[attempt] = outcome
-        line.join(attempt)
-        return line
-
-    def leave(self, key: str, attempt: Any) -> None:
-        self._waiting.pop(attempt, None)
-        line = self._lines.get(key)
-        if line is not None:
-            line.leave(attempt)
-            if not len(line):
-                del self._lines[key]
-
-    def serve(self, key: str) -> None:
-        """The key may be due sooner than it was: a hold was lifted."""
-        line = self._lines.get(key)
-        if line is not None:
-            line.serve()
-
-    def closing(self) -> None:
-        """Everybody who waits is told so, and goes back to where waiting costs nothing."""
-        for outcome in list(self._waiting.values()):
-            if not outcome.called:
-                outcome.errback(NotNow("the spider is closing"))
 
 
 @implementer(IHandshakeListener)
@@ -218,41 +179,41 @@ class Appointment:
 
     def _in_line(self, connection: Any, request: Any) -> Generator[Deferred[Any], Any, Deferred[Any] | None]:
         """Stand in line and send. The response's Deferred; None when the connection died on the way."""
-        outcome: Deferred[list[Deferred[Any]] | None] = Deferred()
-        ticket = self._ticket
-
-        def attempt() -> Wait | None:
-            if outcome.called:
-                return None
-            try:
-                if not _alive(connection):
-                    outcome.callback(None)
-                    return None
-                answer = ticket.book()
-                if not isinstance(answer, Booked):
-                    if not ticket.too_long(answer):
-                        return answer
-                    ticket.politeness.learn(answer)
-                    outcome.errback(NotNow(f"{answer.key} is due in {answer.micros / 1e6:.1f} s"))
-                    return None
-                response = connection.request(request)
-                _flush(connection)
-                ticket.departed()
-                outcome.callback([response])
-            except Exception:
-                if outcome.called:
-                    raise
-                outcome.errback(Failure())
-            return None
-
-        lines = self._pool.lines
-        lines.join(ticket.shared, attempt, outcome)
+        entry = _AtTheWire(self._ticket, connection, request)
+        self._pool.lines.join(entry)
         try:
-            found = yield outcome
+            found = yield entry.outcome
         finally:
-            lines.leave(ticket.shared, attempt)
-        # A Deferred cannot be the result of a Deferred: it travels in a list.
+            self._pool.lines.leave(entry)
         return found[0] if found is not None else None
+
+
+class _AtTheWire(Standing):
+    """On its connection. ``outcome``: the response's Deferred in a list (a Deferred cannot be the result of one), or None when
+    the connection died."""
+
+    def __init__(self, ticket: Ticket, connection: Any, request: Any) -> None:
+        super().__init__(ticket)
+        self._connection = connection
+        self._request = request
+
+    def ready(self) -> bool:
+        if self.outcome.called:
+            return False
+        if _alive(self._connection):
+            return True
+        self.outcome.callback(None)
+        return False
+
+    def go(self, slot: Booked) -> None:
+        try:
+            response = self._connection.request(self._request)
+            _flush(self._connection)
+            self.ticket.departed(slot)
+        except Exception:
+            self.outcome.errback(Failure())
+        else:
+            self.outcome.callback([response])
 
 
 class PolitePool(HTTPConnectionPool):  # type: ignore[misc,unused-ignore]

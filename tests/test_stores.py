@@ -15,15 +15,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from scrapy_polite.limits.gcra import Booked, Demand, Wait
-from scrapy_polite.stores.base import LONGEST_HOLD, Cause, Held, Peek, Store, StoreError, StoreTooNewError, open_store
+from scrapy_polite.limits.gcra import Booked, Demand, Row, Wait, Want, decide, settled
+from scrapy_polite.stores.base import (
+    LONGEST_HOLD,
+    Cause,
+    Held,
+    Peek,
+    Store,
+    StoreError,
+    StoreTooNewError,
+    open_store,
+    redacted_url,
+)
 from scrapy_polite.stores.memory import MemoryStore
 from scrapy_polite.stores.schema import VERSION, boot_id, same_boot
 from scrapy_polite.stores.sqlite import SQLiteStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    from postgres import Database
 
 LIMITED = Cause("rate_limited", "429, Retry-After: 30", stated=True)
 ERROR = Cause("error", "503")
@@ -35,12 +49,14 @@ class Clock:
 
     def __init__(self) -> None:
         self.micros = 1_000 * SECOND
+        self.tell: Callable[[int], object] = lambda _: None
 
     def __call__(self) -> int:
         return self.micros
 
     def forward(self, seconds: float) -> None:
         self.micros += round(seconds * SECOND)
+        self.tell(self.micros)
 
 
 @pytest.fixture
@@ -48,10 +64,24 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, clock: Clock, tmp_path: Path) -> Iterator[Store]:
+    if request.param == "postgres":
+        yield from store_in(request.getfixturevalue("database"), clock)
+        return
     store: Store = MemoryStore(clock) if request.param == "memory" else SQLiteStore(tmp_path / "store.sqlite", clock)
     yield store
+    store.close()
+
+
+def store_in(database: Database, clock: Clock) -> Iterator[Store]:
+    """A Postgres store whose server reads the time from `clock`."""
+    store = open_store(database.url)
+    with database.connect() as db:
+        db.execute("CREATE TABLE public.time AS SELECT %s::bigint AS micros", (clock.micros,))
+        db.execute("CREATE OR REPLACE FUNCTION polite.clock() RETURNS bigint LANGUAGE sql AS 'SELECT micros FROM public.time'")
+        clock.tell = lambda micros: db.execute("UPDATE public.time SET micros = %s", (micros,))
+        yield store
     store.close()
 
 
@@ -257,6 +287,123 @@ class TestEveryStore:
         store.hold("origin:young", 5, ERROR)
         assert [held.key for held in store.held()] == ["origin:old"]
 
+    def test_settle_moves_the_due_time_by_a_cost_known_afterwards(self, store: Store, clock: Clock) -> None:
+        store.book([want("site:a", "origin:o")])
+        store.settle("site:a", 3 * SECOND)
+        assert store.peek(["site:a", "origin:o"]) == {"site:a": Peek(4, 0, None), "origin:o": Peek(1, 0, None)}
+        store.settle("site:a", -2 * SECOND)
+        assert store.book([want("site:a")]) == [Wait(2 * SECOND, "site:a")]
+        clock.forward(2)
+        assert store.book([want("site:a")]) == [Booked(clock.micros, clock.micros)]
+
+    def test_a_refund_undoes_no_slot_that_was_handed_out(self, store: Store, clock: Clock) -> None:
+        first, second = store.book([want("site:a")] * 2, ahead=SECOND)
+        assert isinstance(first, Booked)
+        assert isinstance(second, Booked)
+        store.settle("site:a", -(10**18))
+        assert store.book([want("site:a")]) == [Wait(SECOND, "site:a")]
+        assert store.book([want("site:a")], ahead=SECOND) == [Booked(second.slot, clock.micros)]
+
+    def test_a_cost_afterwards_is_paid_by_the_time_that_a_key_was_idle(self, store: Store, clock: Clock) -> None:
+        store.book([want("site:a")])
+        clock.forward(10)
+        store.settle("site:a", 5 * SECOND)
+        assert store.book([want("site:a")]) == [Booked(clock.micros, clock.micros)]
+
+    def test_settle_keeps_holds_and_makes_no_key(self, store: Store, clock: Clock) -> None:
+        store.hold("site:a", 30, LIMITED)
+        store.settle("site:a", 10**18)
+        store.settle("site:new", 10**18)
+        assert store.peek(["site:a", "site:new"]) == {"site:a": Peek(0, 30, LIMITED), "site:new": Peek(0, 0, None)}
+        clock.forward(30)
+        assert store.book([want("site:a", "site:new")]) == [Booked(clock.micros, clock.micros)]
+
+    def test_settle_follows_aliases(self, store: Store) -> None:
+        store.origin(["one"], "origin:old")
+        store.origin(["two"], "origin:young")
+        store.origin(["one", "two"], "origin:x")
+        store.book([want("origin:young")])
+        store.settle("origin:young", 4 * SECOND)
+        assert store.peek(["origin:old"]) == {"origin:old": Peek(5, 0, None)}
+
+    def test_a_cost_may_be_more_than_a_century(self, store: Store) -> None:
+        store.book([want("site:a")])
+        store.settle("site:a", 10**30)
+        assert store.peek(["site:a"])["site:a"].due_in == LONGEST_HOLD + 1
+
+    def test_two_names_of_one_origin_in_a_want_are_one_key(self, store: Store, clock: Clock) -> None:
+        store.origin(["one"], "origin:old")
+        store.origin(["two"], "origin:young")
+        store.origin(["one", "two"], "origin:x")
+        assert store.book([want("origin:young", "site:a", "origin:old")]) == [Booked(clock.micros, clock.micros)]
+        assert store.peek(["origin:old", "site:a"]) == {"origin:old": Peek(2, 0, None), "site:a": Peek(1, 0, None)}
+
+    def test_a_key_may_be_of_any_characters(self, store: Store, clock: Clock) -> None:
+        keys = [
+            'site:"quoted"',
+            "site:back\\slash",
+            "site:{1,2}",
+            "site:%s",
+            "site:bücher.example",
+            "site:",
+            "site:a b\n",
+            "NULL",
+        ]
+        assert store.book([want(*keys), want(*keys)]) == [
+            Booked(clock.micros, clock.micros),
+            Wait(SECOND, min(keys, key=keys.index)),
+        ]
+        assert store.peek(keys) == dict.fromkeys(keys, Peek(1, 0, None))
+        for key in keys:
+            assert store.hold(key, 5, Cause("error", key)) == 5
+            assert store.origin([f"{key} anchor"], key) == key
+        assert {held.key: held.cause.reason for held in store.held()} == {key: key for key in keys}
+        assert store.origins() == {key: [f"{key} anchor"] for key in keys}
+
+    def test_a_new_key_in_the_middle_of_a_batch_is_only_made_when_it_is_booked(self, store: Store, clock: Clock) -> None:
+        store.hold("site:held", 30, ERROR)
+        booked = Booked(clock.micros, clock.micros)
+        answers = store.book([want("site:b", "site:held"), want("site:a", "origin:o"), want("site:b"), want("site:b")])
+        assert answers == [Wait(30 * SECOND, "site:held"), booked, booked, Wait(SECOND, "site:b")]
+
+    def test_it_does_what_the_reference_does(self, store: Store, clock: Clock, request: pytest.FixtureRequest) -> None:
+        """Bookings, batches, costs known afterwards, refunds, holds and releases, against decide() over plain rows."""
+        number = 0
+
+        @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow], database=None)
+        @given(st.lists(steps, max_size=25))
+        def play(sequence: list[Step]) -> None:
+            nonlocal number
+            number += 1
+            rows: dict[str, Row] = {}
+            for kind, key, amount, batch, ahead in sequence:
+                name = f"{number}:{key}"
+                now = clock.micros
+                if kind == "book":
+                    wants = [tuple(Demand(f"{number}:{one}", by, TOLERANCE[one]) for one, by in pairs) for pairs in batch]
+                    assert store.book(wants, ahead) == expected(wants, rows, now, ahead)
+                elif kind == "settle":
+                    store.settle(name, amount)
+                    if name in rows and rows[name].last:
+                        rows[name] = settled(rows[name], amount)
+                elif kind == "hold":
+                    store.hold(name, amount / SECOND, ERROR)
+                    row = rows.get(name, Row(0, 0))
+                    if now + amount > max(now, row.hold):
+                        rows[name] = row._replace(hold=now + amount)
+                elif kind == "release":
+                    assert store.release(name) == (rows.get(name, Row(0, 0)).hold > now)
+                    rows[name] = rows.get(name, Row(0, 0))._replace(hold=0)
+                else:
+                    clock.forward(abs(amount) / SECOND)
+                names = [f"{number}:{one}" for one in TOLERANCE]
+                for one, seen in store.peek(names).items():
+                    row = rows.get(one, Row(0, 0))
+                    assert round(seen.due_in * SECOND) == max(0, row.due - clock.micros)
+                    assert round(seen.hold_in * SECOND) == max(0, row.hold - clock.micros)
+
+        play()
+
     def test_after_closing_every_answer_is_an_error(self, store: Store) -> None:
         store.close()
         store.close()
@@ -267,6 +414,7 @@ class TestEveryStore:
             lambda: store.book([want("site:a")]),
             lambda: store.hold("site:a", 1, ERROR),
             lambda: store.release("site:a"),
+            lambda: store.settle("site:a", 1),
             lambda: store.peek(["site:a"]),
             lambda: store.origin(["a"], "origin:o"),
             lambda: store.purge(1),
@@ -293,6 +441,31 @@ class TestEveryStore:
         assert all(after - before == SECOND for before, after in pairwise(slots))
 
 
+TOLERANCE = {"site:a": 50, "site:b": 50, "origin:o": 300, "bucket:s3/x": 2_000}
+pairs = st.lists(st.tuples(st.sampled_from(sorted(TOLERANCE)), st.integers(1, 1_000)), max_size=4)
+Step = tuple[str, str, int, list[list[tuple[str, int]]], int]
+steps = st.tuples(
+    st.sampled_from(["book", "book", "book", "settle", "hold", "release", "forward"]),
+    st.sampled_from(sorted(TOLERANCE)),
+    st.integers(-1_500, 1_500),
+    st.lists(pairs, min_size=1, max_size=4),
+    st.sampled_from([0, 0, 700]),
+)
+
+
+def expected(wants: list[Want], rows: dict[str, Row], now: int, ahead: int) -> list[Booked | Wait]:
+    """What the reference answers, one want after the other; `rows` is what it leaves."""
+    answers: list[Booked | Wait] = []
+    for one in wants:
+        outcome = decide(one, rows, now, ahead)
+        if isinstance(outcome, Wait):
+            answers.append(outcome)
+        else:
+            answers.append(outcome[0])
+            rows.update(outcome[1])
+    return answers
+
+
 class TestOpening:
     def test_every_form_of_the_setting(self, tmp_path: Path) -> None:
         memory = open_store("memory:")
@@ -302,6 +475,38 @@ class TestOpening:
         assert isinstance(store, SQLiteStore)
         assert store.path == tmp_path / "a store.sqlite"
         store.close()
+
+    @pytest.mark.parametrize(
+        ("url", "shown"),
+        [
+            ("postgresql://me@db.example/crawl", "postgresql://me@db.example/crawl"),
+            ("postgresql://me:s3cr3t@db.example:5432/crawl", "postgresql://me:***@db.example:5432/crawl"),
+            ("postgresql://:s3cr3t@/crawl", "postgresql://:***@/crawl"),
+            ("postgresql://me:half@s3cr3t@db.example/crawl", "postgresql://me:***@db.example/crawl"),
+            ("postgresql://me:s3/cr3t@db.example/crawl", "postgresql://me:***@db.example/crawl"),
+            ("postgresql://me:s3?cr3t@db.example/crawl", "postgresql://me:***@db.example/crawl"),
+            ("postgresql://me:s3cr3t", "postgresql://me:***"),
+            ("postgresql://[::1]:5432,db.example:5433/crawl", "postgresql://[::1]:5432,db.example:5433/crawl"),
+            (
+                "postgresql:///crawl?host=/run&password=s3cr3t&sslkey=a&sslmode=require",
+                "postgresql:///crawl?host=/run&password=***&sslkey=***&sslmode=require",
+            ),
+            ("redis://:s3cr3t@localhost", "redis://:***@localhost"),
+            ("sqlite:a:b@c", "sqlite:a:b@c"),
+        ],
+    )
+    def test_what_is_shown_of_a_url_has_no_password(self, url: str, shown: str) -> None:
+        assert redacted_url(url) == shown
+
+    def test_an_unknown_url_is_shown_without_its_password(self) -> None:
+        with pytest.raises(ValueError, match=r"'redis://:\*\*\*@localhost' is no store"):
+            open_store("redis://:s3cr3t@localhost")
+
+    def test_only_a_store_across_the_network_needs_a_thread(self, tmp_path: Path) -> None:
+        for url in ("memory:", f"sqlite:{tmp_path}/store.sqlite"):
+            store = open_store(url)
+            assert store.blocking is False
+            store.close()
 
     @pytest.mark.parametrize(
         "url", ["", "sqlite", "sqlite:", "sqlite::memory:", "sqlite:a\0b", "redis://localhost", "memory", None, 5]

@@ -113,3 +113,11 @@ def decide(want: Want, rows: Mapping[str, Row], now: int, ahead: int) -> tuple[B
         row = rows.get(demand.key, NEW)
         moved[demand.key] = Row(max(row.due, slot) + demand.increment, slot, row.hold)
     return Booked(slot, now), moved
+
+
+def settled(row: Row, micros: int) -> Row:
+    """The row with its `due` moved by a cost that was known only afterwards (microseconds; negative: a refund).
+
+    Never below `last`: no slot that was handed out is undone, and the next one does not start before it.
+    """
+    return row._replace(due=max(row.last, row.due + micros))

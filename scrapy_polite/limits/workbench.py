@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Collection, Hashable, Mapping, Sequence
 
 __all__ = ["Choice", "Workbench"]
 
@@ -224,8 +224,9 @@ class Workbench:
     # -- what a person wants to know
 
     @property
-    def loans(self) -> tuple[Hashable, ...]:
-        return tuple(self._loans)
+    def loans(self) -> Collection[Hashable]:
+        """Names of loans that are neither booked and gone nor given back."""
+        return self._loans.keys()
 
     @property
     def sites(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -61,6 +62,11 @@ class Store(Protocol):
     which wall clocks do not move. Any method may raise `StoreError`.
     """
 
+    @property
+    def blocking(self) -> bool:
+        """Whether an answer may take as long as a network does: then call it from a thread, never from the reactor's."""
+        ...
+
     def now(self) -> int:
         """Microseconds on the store's own clock."""
         ...
@@ -82,6 +88,14 @@ class Store(Protocol):
 
     def release(self, key: str) -> bool:
         """End the hold of `key`; whether there was one. What the key had already spent stays spent."""
+        ...
+
+    def settle(self, key: str, micros: int) -> None:
+        """Move `due` of `key` by so many microseconds: what a request turned out to cost, or a refund (negative).
+
+        Never below the newest slot that was handed out, so none is undone. A key that was never seen stays so. What a
+        key has gained by being idle is not asked back: a cost moves `due` on from where it was, which may be the past.
+        """
         ...
 
     def peek(self, keys: Iterable[str]) -> dict[str, Peek]:
@@ -114,7 +128,9 @@ class Store(Protocol):
         ...
 
 
-ACCEPTED = '"memory:", "sqlite:PATH", or "sqlite:" for a file in the project\'s data directory'
+ACCEPTED = (
+    '"memory:", "sqlite:PATH", "sqlite:" for a file in the project\'s data directory, or "postgresql://USER@HOST/DATABASE"'
+)
 
 
 def open_store(url: str) -> Store:
@@ -133,7 +149,41 @@ def open_store(url: str) -> Store:
         from .sqlite import SQLiteStore
 
         return SQLiteStore(Path(path))
-    raise ValueError(f"POLITE_STORE: {url!r} is no store. Give {ACCEPTED}")
+    if scheme in ("postgresql", "postgres") and path.startswith("//"):
+        from .postgres import PostgresStore
+
+        return PostgresStore(url)
+    shown = redacted_url(url) if isinstance(url, str) else url
+    raise ValueError(f"POLITE_STORE: {shown!r} is no store. Give {ACCEPTED}")
+
+
+def redacted_url(url: str) -> str:
+    """A store's URL as it may be shown in a log or a message: without any password. Other text is left as it is.
+
+    Rather too much is hidden than too little: everything from the user's name to the last "@", and in the query the value
+    of every name with "password", "secret" or "key" in it.
+    """
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        return url
+    user, at, place = rest.rpartition("@")
+    if at:
+        name, colon, _ = user.partition(":")
+        user = name + colon + "***" * bool(colon)
+    address, query, values = place.partition("?")
+    hosts, slash, database = address.partition("/")
+    hosts = NO_PORT.sub(lambda found: found[1] or ":***", hosts)
+    return f"{scheme}://{user}{at}{hosts}{slash}{database}{query}{SECRET_VALUE.sub('=***', values)}"
+
+
+SECRET_VALUE = re.compile(r"(?<=password)=[^&]*|(?<=secret)=[^&]*|(?<=key)=[^&]*", re.IGNORECASE)
+NO_PORT = re.compile(r"(\[[^\]]*\])|:(?!\d*(?:,|$))[^,]*")
+"""After a host's name: what stands where a port should, but is none. Somebody forgot the "@host"."""
+
+
+def settle_micros(micros: int) -> int:
+    """What `settle` moves a key by: no farther than the longest hold, either way."""
+    return max(-round(LONGEST_HOLD * MICRO), min(round(LONGEST_HOLD * MICRO), micros))
 
 
 def hold_micros(seconds: float) -> int:

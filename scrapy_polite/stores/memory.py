@@ -6,9 +6,9 @@ import time
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from scrapy_polite.limits.gcra import NEW, Booked, Demand, Row, Wait, decide
+from scrapy_polite.limits.gcra import NEW, Booked, Demand, Row, Wait, decide, settled
 
-from .base import MICRO, Cause, Held, Peek, StoreError, hold_micros
+from .base import MICRO, Cause, Held, Peek, StoreError, hold_micros, settle_micros
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -23,6 +23,8 @@ def monotonic_micros() -> int:
 
 class MemoryStore:
     """A `Store` in memory. `clock` answers microseconds and never goes back."""
+
+    blocking = False
 
     def __init__(self, clock: Callable[[], int] = monotonic_micros) -> None:
         self._clock = clock
@@ -75,6 +77,15 @@ class MemoryStore:
                 return False
             self._rows[key] = row._replace(hold=0)
             return True
+
+    def settle(self, key: str, micros: int) -> None:
+        with self._lock:
+            self._check()
+            key = self._alias.get(key, key)
+            row = self._rows.get(key, NEW)
+            # A key that is only held has no due time to move.
+            if row.last:
+                self._rows[key] = settled(row, settle_micros(micros))
 
     def peek(self, keys: Iterable[str]) -> dict[str, Peek]:
         with self._lock:

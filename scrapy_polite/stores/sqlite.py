@@ -25,9 +25,9 @@ from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from scrapy_polite.limits.gcra import Booked, Row, Wait, decide
+from scrapy_polite.limits.gcra import Booked, Row, Wait, decide, settled
 
-from .base import MICRO, Cause, Held, Peek, StoreError, hold_micros
+from .base import MICRO, Cause, Held, Peek, StoreError, hold_micros, settle_micros
 from .files import Files
 from .memory import follow, monotonic_micros
 
@@ -73,6 +73,8 @@ class SQLiteStore:
     nothing is left behind then. Raises `StoreTooNewError` for a file of a newer version, and leaves it as it is.
     A store belongs to the process that opened it: after a fork it raises `StoreError`.
     """
+
+    blocking = False
 
     def __init__(self, path: Path, clock: Callable[[], int] = monotonic_micros) -> None:
         self._clock = clock
@@ -130,6 +132,16 @@ class SQLiteStore:
             key = found.alias.get(key, key)
             db.execute("DELETE FROM hold WHERE key = ?", (key,))
             return found.rows[key].hold > self._clock()
+
+    def settle(self, key: str, micros: int) -> None:
+        with self._transaction() as db:
+            found = _find(db, {key})
+            key = found.alias.get(key, key)
+            before = found.rows[key]
+            row = settled(before, settle_micros(micros))
+            # A key that is only held has no due time to move.
+            if row != before and before.last:
+                db.execute(MOVE, (key, row.due, row.last))
 
     def peek(self, keys: Iterable[str]) -> dict[str, Peek]:
         seen = {}

@@ -1,0 +1,100 @@
+"""Who stands in line for a slot, and all lines of one crawler."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.defer import Deferred
+
+from scrapy_polite.errors import NotNow
+from scrapy_polite.line import Line
+
+if TYPE_CHECKING:
+    from scrapy_polite.limits.gcra import Booked, Wait, Want
+    from scrapy_polite.politeness import Politeness
+    from scrapy_polite.ticket import Ticket
+
+__all__ = ["AtTheDoor", "Lines", "Standing"]
+
+
+class Standing(ABC):
+    """A request in line (an :class:`~scrapy_polite.line.Entry`). ``outcome`` fires when it was sent, when it cannot be sent
+    here any more, or with :class:`NotNow`."""
+
+    def __init__(self, ticket: Ticket) -> None:
+        self.ticket = ticket
+        self.outcome: Deferred[Any] = Deferred()
+
+    @property
+    def want(self) -> Want:
+        return self.ticket.want
+
+    def ready(self) -> bool:
+        return not self.outcome.called
+
+    @abstractmethod
+    def go(self, slot: Booked) -> None:
+        """Send it, now."""
+
+    def gives_up(self, wait: Wait) -> bool:
+        if not self.ticket.too_long(wait):
+            return False
+        self.ticket.politeness.learn(wait)
+        self.end(NotNow(f"{wait.key} is due in {wait.micros / 1e6:.1f} s"))
+        return True
+
+    def lost(self, slot: Booked) -> None:
+        self.ticket.missed(slot)
+
+    def end(self, why: NotNow) -> None:
+        if not self.outcome.called:
+            self.outcome.errback(why)
+
+
+class AtTheDoor(Standing):
+    """Before a handler whose wire cannot be reached. ``outcome``: None, when it is to be called at once."""
+
+    def go(self, slot: Booked) -> None:
+        self.ticket.departed(slot)
+        self.outcome.callback(None)
+
+
+class Lines:
+    """The lines at the wire of one crawler, by the key that is shared. ``book`` is how they ask the store."""
+
+    def __init__(self, reactor: Any, politeness: Politeness) -> None:
+        self._reactor = reactor
+        self._book = politeness.booker.book
+        self._width = politeness.config.width / 1e6
+        self._lines: dict[str, Line] = {}
+        self._standing: set[Standing] = set()
+
+    def __len__(self) -> int:
+        return len(self._standing)
+
+    def join(self, entry: Standing) -> None:
+        key = entry.ticket.shared
+        line = self._lines.get(key)
+        if line is None:
+            line = self._lines[key] = Line(key, self._book, self._reactor.callLater, self._reactor.seconds, self._width)
+        self._standing.add(entry)
+        line.join(entry)
+
+    def leave(self, entry: Standing) -> None:
+        self._standing.discard(entry)
+        line = self._lines.get(entry.ticket.shared)
+        if line is not None:
+            line.leave(entry)
+            if not len(line):
+                del self._lines[entry.ticket.shared]
+
+    def wake(self) -> None:
+        """Something may be due sooner than the store had said: a hold was lifted."""
+        for line in list(self._lines.values()):
+            line.wake()
+
+    def closing(self) -> None:
+        """Everybody who waits is told so, and goes back to where waiting costs nothing."""
+        for entry in list(self._standing):
+            entry.end(NotNow("the spider is closing"))

@@ -1,0 +1,87 @@
+"""The schema of the Postgres store: made, migrated and recognised; one process at a time.
+
+Everything is in a schema of its own, `polite`, so that it can live in a database beside other things. Making it needs a
+role that may create a schema in the database, no superuser:
+
+    GRANT CREATE ON DATABASE crawl TO maker;
+
+Afterwards a role that only crawls needs no more than this (functions can be called by whoever may use the schema):
+
+    GRANT USAGE ON SCHEMA polite TO crawler;
+    GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA polite TO crawler;
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from .base import StoreTooNewError
+
+if TYPE_CHECKING:
+    from .pglink import Connection
+
+VERSION = 1
+"""Of what pgschema.sql makes. A database with a higher one is not touched."""
+
+LOCK = (1347373129, 1)
+"""The advisory lock ("POLI", 1) under which the schema is made and migrated; ("POLI", 2) is for new origins."""
+
+PATIENCE = 60.0
+"""Seconds that making the schema, or waiting for whoever makes it, may take."""
+
+
+class NotOursError(Exception):
+    """The schema `polite` is there, and another program made it."""
+
+
+def prepare(db: Connection, shown: str) -> None:
+    """Make the schema or bring it up to `VERSION`. `shown`: what the database is called in messages.
+
+    Raises `StoreTooNewError` for a newer one and `NotOursError` for another program's; both are left as they are.
+    """
+    if _version(db, shown) == VERSION:
+        return
+    patience, db.patience = db.patience, PATIENCE
+    try:
+        with db.transaction():
+            db.execute("SELECT set_config('statement_timeout', %s, true)", (f"{PATIENCE:.0f}s",))
+            db.execute("SELECT pg_advisory_xact_lock(%s, %s)", LOCK)
+            # Somebody may have made it while we waited.
+            found = _version(db, shown)
+            if found < VERSION:
+                migrate(db, found)
+    finally:
+        db.patience = patience
+
+
+def migrate(db: Connection, found: int) -> None:
+    """From version `found` (0: nothing is there) to `VERSION`, inside the transaction that is open."""
+    if found == 0:
+        db.execute("CREATE SCHEMA IF NOT EXISTS polite")
+        db.execute(files(__package__).joinpath("pgschema.sql").read_bytes())
+        db.execute("INSERT INTO polite.meta (version) VALUES (%s)", (VERSION,))
+
+
+def _version(db: Connection, shown: str) -> int:
+    """The version that is there; 0: none."""
+    (ours, others) = db.execute(
+        "SELECT to_regclass('polite.meta') IS NOT NULL,"
+        " EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace('polite'))"
+    ).fetchall()[0]
+    if not ours:
+        if others:
+            raise NotOursError(
+                "the schema polite in it belongs to another program. Name another database (CREATE DATABASE crawl), or rename "
+                "that schema (ALTER SCHEMA polite RENAME TO ...)"
+            )
+        return 0
+    ((found,),) = db.execute("SELECT version FROM polite.meta").fetchall()
+    if not isinstance(found, int):
+        raise NotOursError("the table polite.meta in it belongs to another program. Name another database")
+    if found > VERSION:
+        raise StoreTooNewError(
+            f"POLITE_STORE: {shown} was made by a newer scrapy_polite: its version is {found}, this one knows {VERSION}. "
+            "Update the package here (pip install -U scrapy-polite), or name another database"
+        )
+    return found

@@ -1,0 +1,169 @@
+"""How the store is asked, with stores that fail, and ones that take their time."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from scrapy_polite.booker import AHEAD, RETRY, Booker
+from scrapy_polite.limits.gcra import Booked, Demand, Wait, Want
+from scrapy_polite.stores.base import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+WANT: Want = (Demand("site:a", 10, 0), Demand("origin:o", 5, 0))
+
+
+class Far:
+    """A store across a network: remembers what it was asked, and from which thread."""
+
+    blocking = True
+
+    def __init__(self) -> None:
+        self.calls: list[list[Want]] = []
+        self.threads: set[str] = set()
+        self.gate = threading.Event()
+        self.gate.set()
+        self.broken = False
+        self.told: list[str] = []
+
+    def book(self, wants: Sequence[Want], ahead: int = 0) -> list[Booked | Wait]:
+        assert ahead == AHEAD
+        self.gate.wait(10)
+        if self.broken:
+            raise StoreError("no route")
+        self.calls.append(list(wants))
+        self.threads.add(threading.current_thread().name)
+        return [Booked(1_000_000, 1_000_000)] * len(wants)
+
+    def tell(self, what: str) -> None:
+        if self.broken:
+            raise StoreError("no route")
+        self.told.append(what)
+
+    def close(self) -> None:
+        self.told.append("closed")
+
+
+class Near(Far):
+    blocking = False
+
+    def book(self, wants: Sequence[Want], ahead: int = 0) -> list[Booked | Wait]:
+        assert ahead == 0
+        if self.broken:
+            raise StoreError("disk full")
+        return [Booked(7, 7)] * len(wants)
+
+    def now(self) -> int:
+        return 42
+
+
+def booker(store: Any) -> Booker:
+    return Booker(store)
+
+
+def test_a_local_store_answers_in_the_same_call() -> None:
+    answers: list[Booked | Wait] = []
+    asked = booker(Near())
+    asked.book(WANT, answers.append)
+    assert answers == [Booked(7, 7)]
+    assert asked.now() == 42
+
+
+def test_a_store_that_fails_means_not_now_and_is_said_once(caplog: Any) -> None:
+    store = Near()
+    asked = booker(store)
+    store.broken = True
+    answers: list[Booked | Wait] = []
+    for _ in range(3):
+        asked.book(WANT, answers.append)
+    assert answers == [Wait(RETRY, "origin:o")] * 3
+    assert caplog.text.count("cannot answer") == 1
+    store.broken = False
+    asked.book(WANT, answers.append)
+    assert answers[-1] == Booked(7, 7)
+
+
+def test_what_is_owed_is_told_before_anything_is_booked_again() -> None:
+    store = Near()
+    asked = booker(store)
+    store.broken = True
+    asked.owe(lambda: store.tell("hold"))
+    asked.owe(lambda: store.tell("refund"), insist=False)
+    answers: list[Booked | Wait] = []
+    asked.book(WANT, answers.append)
+    assert isinstance(answers[0], Wait)
+    store.broken = False
+    asked.book(WANT, answers.append)
+    assert store.told[0] == "hold"
+    assert isinstance(answers[1], Booked)
+
+
+def test_what_must_not_be_done_twice_is_tried_once() -> None:
+    store = Near()
+    asked = booker(store)
+    store.broken = True
+    asked.owe(lambda: store.tell("refund"), insist=False)
+    store.broken = False
+    asked.book(WANT, lambda answer: None)
+    assert store.told == []
+
+
+def test_what_is_asked_while_an_answer_is_under_way_goes_together() -> None:
+    async def run() -> Far:
+        store = Far()
+        asked = booker(store)
+        answers: list[Booked | Wait] = []
+        store.gate.clear()
+        for _ in range(8):
+            asked.book(WANT, answers.append)
+        await asyncio.sleep(0)
+        assert answers == []
+        store.gate.set()
+        while len(answers) < 8:
+            await asyncio.sleep(0.001)
+        asked.close()
+        return store
+
+    store = asyncio.run(asyncio.wait_for(run(), 20))
+    assert [len(call) for call in store.calls] == [1, 7]
+    assert all(name.startswith("polite-store") for name in store.threads)
+    assert store.told == ["closed"]
+
+
+def test_the_clock_of_a_far_store_is_carried_on() -> None:
+    async def run() -> None:
+        asked = booker(Far())
+        got: asyncio.Future[Booked | Wait] = asyncio.get_running_loop().create_future()
+        before = time.monotonic_ns() // 1000
+        asked.book(WANT, got.set_result)
+        await got
+        after = time.monotonic_ns() // 1000
+        assert 1_000_000 <= asked.now() <= 1_000_000 + (time.monotonic_ns() // 1000 - before) + 1
+        assert asked.now() - 1_000_000 >= 0
+        assert after >= before
+        asked.close()
+
+    asyncio.run(asyncio.wait_for(run(), 20))
+
+
+def test_a_far_store_that_fails_is_told_later_without_spinning() -> None:
+    async def run() -> Far:
+        store = Far()
+        asked = booker(store)
+        store.broken = True
+        asked.owe(lambda: store.tell("hold"))
+        got: asyncio.Future[Booked | Wait] = asyncio.get_running_loop().create_future()
+        asked.book(WANT, got.set_result)
+        assert isinstance(await got, Wait)
+        store.broken = False
+        while not store.told:
+            await asyncio.sleep(0.01)
+        asked.close()
+        return store
+
+    store = asyncio.run(asyncio.wait_for(run(), 20))
+    assert store.told[0] == "hold"
