@@ -101,7 +101,8 @@ class Addon:
             "ROBOTSTXT_OBEY": True,
             "CONCURRENT_REQUESTS": AT_ONCE,
             "SCRAPER_SLOT_MAX_ACTIVE_SIZE": ACTIVE_SIZE,
-            "HTTPPROXY_ENABLED": False,
+            # The environment's proxies are nobody's wish here, unless the operator has named proxies.
+            "HTTPPROXY_ENABLED": bool(config.proxies),
         }.items():
             settings.set(name, value, priority="addon")
         if load_object(settings["SCHEDULER_PRIORITY_QUEUE"]) is not OriginQueue:

@@ -22,7 +22,7 @@ from scrapy_polite.guard.policy import Refused
 from scrapy_polite.limits.workbench import Choice, Workbench
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Hashable, Iterable, Mapping
 
     from scrapy.crawler import Crawler
 
@@ -45,6 +45,9 @@ ENTER_WITHIN: Final = 5.0
 """Seconds in which somebody whose turn has come must have entered the downloader; later the turn is given back."""
 
 PRUNE_EVERY: Final = 60.0
+
+LENTS: Final = 10_000
+"""Sorts of requests (by keys, kind and cost) whose estimate is remembered."""
 
 UNSWEPT: Final = 64
 """Requests that have left the downloader and may be counted as in it, as long as somebody is due anyway."""
@@ -103,6 +106,7 @@ class Agenda:
         """Sites whose robots.txt is being read."""
         self._granted: dict[str, object] = {}
         """Sites whose robots.txt has its turn, and has not entered the downloader; and the name of the loan."""
+        self._lents: dict[tuple[object, ...], Mapping[str, float]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._pruned = time.monotonic()
         self._closing = False
@@ -211,7 +215,7 @@ class Agenda:
             if isinstance(found, (Refused, NoAnswer)):
                 return
             await self.placed(site, found[1])
-            if self.robots is not None and not disobeys(request):
+            if self.robots is not None and not disobeys(request) and not self.robots.knows(request):
                 gated = True
                 # No task waits for the turn: of a hundred thousand sites with one origin most wait for hours.
                 self._bench.stand(site, _ROBOTS, early=True)
@@ -363,9 +367,22 @@ class Agenda:
         self._bench.left(loan, time.monotonic())
 
     def _take(self, site: str, request: Request, source: Hashable) -> None:
+        self._bench.take(site, source, request, self._lent_to(request, site), time.monotonic())
+
+    def _lent_to(self, request: Request, site: str) -> Mapping[str, float]:
+        """Seconds that the request will take of each key. Remembered: it is asked for each request, and is mostly the same."""
         keys = self._politeness.keys_of(site)
-        charges = self._politeness.plan(request, site, keys)[1] if keys is not None else ()
-        self._bench.take(site, source, request, self._lent(charges), time.monotonic())
+        if keys is None:
+            return {}
+        meta = request.meta
+        kind = meta.get("polite_kind") or self._politeness.config.kinds.of(request.url)
+        sort = (keys, kind, meta.get("polite_cost"))
+        lent = self._lents.get(sort)
+        if lent is None:
+            if len(self._lents) > LENTS:
+                self._lents.clear()
+            lent = self._lents[sort] = self._lent(self._politeness.plan(request, site, keys)[1])
+        return lent
 
     def _lent(self, charges: Iterable[Charge]) -> dict[str, float]:
         width = self._politeness.config.width
@@ -392,6 +409,7 @@ class Agenda:
             self._give_back(loan)
         if now - self._pruned > PRUNE_EVERY:
             self._pruned = now
+            self._lents.clear()  # A Crawl-delay may have come; until then its site's estimates are too short.
             self._bench.prune(now)
         return bool(gone)
 

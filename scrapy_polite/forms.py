@@ -12,6 +12,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from scrapy_polite.naming.hosts import Invalid, parse
+
 __all__ = ["FormError"]
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -119,6 +121,17 @@ def servers(value: object) -> tuple[str, ...] | None:
         except ValueError:
             raise FormError(f"{server!r} is not an address with an optional port") from None
     return tuple(str(server) for server in servers) or None
+
+
+def proxies(value: object) -> frozenset[str]:
+    """Proxies as ``scheme://host:port``, in one spelling."""
+    found = set()
+    for item in sequence(value):
+        target = parse(str(item))
+        if isinstance(target, Invalid) or target.scheme not in ("http", "https"):
+            raise FormError(f"{item!r} is not the URL of a proxy")
+        found.add(f"{target.scheme}://{target.host}:{target.port}")
+    return frozenset(found)
 
 
 def _split_server(server: str) -> tuple[str, str]:

@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from scrapy.exceptions import CannotResolveHostError
+from scrapy.exceptions import CannotResolveHostError, DownloadTimeoutError
 from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.web.client import HTTPConnectionPool
@@ -20,6 +20,7 @@ from twisted.web.client import HTTPConnectionPool
 from scrapy_polite.dns.resolver import NoAnswer
 from scrapy_polite.errors import RequestRefused, Unprotected
 from scrapy_polite.guard.policy import Refused
+from scrapy_polite.naming.hosts import Invalid, parse
 from scrapy_polite.politeness import Politeness
 from scrapy_polite.resolver import VISIT, Visit, layers_in_place
 from scrapy_polite.settings import FALLBACK_HANDLERS
@@ -61,6 +62,8 @@ class _PoliteHandler:
         self.inner = inner
         old = getattr(inner, "_pool", None)
         self.at_wire = isinstance(old, HTTPConnectionPool)
+        self._proxies = self.politeness.config.proxies
+        self._timeout = crawler.settings.getfloat("DOWNLOAD_TIMEOUT")
         self._stopping: asyncio.Task[None] | None = None
         if not self.at_wire and AT_THE_DOOR not in {f"{cls.__module__}.{cls.__qualname__}" for cls in type(inner).__mro__}:
             raise ValueError(
@@ -88,11 +91,9 @@ class _PoliteHandler:
         """The response; :class:`RequestRefused` for what may not be reached, :class:`NotNow` for what must wait longer
         than a request may wait here."""
         self._require_layers()
-        if request.meta.get("proxy"):
-            raise self._refusal(
-                Refused("proxy", f"{request.url} was to go through a proxy, where its address cannot be pinned")
-            )
         target, placed = await self._admit(request)
+        proxy = request.meta.get("proxy")
+        visit = await self._visit(request, target, placed)
         site = placed.keys[0]
         kind, charges = self.politeness.plan(request, site, placed.keys)
         ticket = Ticket(self.politeness, request, site, kind, charges)
@@ -105,8 +106,11 @@ class _PoliteHandler:
             "keys": list(placed.keys),
             "pinned": str(placed.pinned),
         }
-        visit = Visit(target.host, placed.pinned, placed.addresses)
-        response = await self._fetch(canonical(request, target), ticket, visit)
+        try:
+            response = await self._fetch(canonical(request, target), ticket, visit)
+        finally:
+            if proxy:
+                request.meta["proxy"] = proxy  # For a retry, as it was.
         if ticket.sent is not None:
             request.meta["download_latency"] = ticket.answered - ticket.sent
             request.meta["polite"]["waited"] = round(ticket.sent - ticket.made, 6)
@@ -124,18 +128,45 @@ class _PoliteHandler:
             raise CannotResolveHostError(f"{found.host}: {found.reason}: {found.detail}")
         return found
 
+    async def _visit(self, request: Request, target: Target, placed: Placed) -> Visit:
+        """Whom the request may connect to: its host, or the proxy that it goes through if the operator trusts that."""
+        proxy = request.meta.get("proxy")
+        if not proxy:
+            return Visit(target.host, placed.pinned, placed.addresses)
+        through = parse(proxy if "//" in proxy else f"http://{proxy}")
+        if isinstance(through, Invalid) or f"{through.scheme}://{through.host}:{through.port}" not in self._proxies:
+            why = f"{request.url} was to go through {proxy}, which POLITE_TRUSTED_PROXIES does not name"
+            raise self._refusal(Refused("proxy", why))
+        found = await self.politeness.resolver.resolve(through.host)
+        if isinstance(found, NoAnswer):
+            self.politeness.unanswered(found)
+            raise CannotResolveHostError(f"{found.host}: {found.reason}: {found.detail}")
+        address = found.addresses[0]
+        literal = f"[{address}]" if address.version == 6 else str(address)
+        # By address: a tunnel to a name would be resolved and dialled where no visit can be read.
+        request.meta["proxy"] = f"{through.scheme}://{literal}:{through.port}"
+        return Visit(str(address), address, found.addresses)
+
     async def _fetch(self, request: Request, ticket: Ticket, visit: Visit) -> Response:
         if not self.at_wire:
             await self._at_the_door(ticket)
         self._require_layers()  # Again: it took a look-up and perhaps a wait to come here.
         tokens = TICKET.set(ticket), VISIT.set(visit)
+        ticket.timeout = request.meta.get("download_timeout") or self._timeout
+        if self.at_wire:
+            # The handler's own timer starts before the wait for the slot; ours when the request has left.
+            request.meta["download_timeout"] = ticket.timeout + self.politeness.config.max_wait
         try:
             response: Response = await self.inner.download_request(request)
         except Exception as error:
             if visit.refusal is not None:
                 raise self._refusal(Refused(visit.refusal.reason, visit.refusal.detail)) from error
+            if ticket.expired:
+                raise DownloadTimeoutError(f"Getting {request.url} took longer than {ticket.timeout} seconds.") from error
             raise
         finally:
+            ticket.finish()
+            request.meta["download_timeout"] = ticket.timeout
             TICKET.reset(tokens[0])
             VISIT.reset(tokens[1])
         latency = request.meta.get("download_latency")

@@ -198,6 +198,15 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
         "POLITE_ALLOW_PORTS", sorted(DEFAULT_PORTS), "a list of port numbers", "The ports that may be reached.", forms.ports
     ),
     Setting(
+        "POLITE_TRUSTED_PROXIES",
+        [],
+        'a list of proxy URLs, such as `["http://10.0.0.5:3128"]`',
+        'Proxies that `meta["proxy"]` may name. Their own addresses are not judged; a target is resolved and judged here before '
+        "it is asked for, but the proxy resolves it again, so what it can reach is its own concern: hence trusted. A request "
+        "through any other proxy is refused.",
+        forms.proxies,
+    ),
+    Setting(
         "POLITE_GUARD",
         "enforce",
         "`enforce` or `report`",
@@ -279,6 +288,7 @@ class Config:
     kinds: Kinds
     ladders: Ladders
     policy: Policy
+    proxies: frozenset[str]
     report_only: bool
     width: int
     """Of a slot, in microseconds."""
@@ -317,6 +327,7 @@ class Config:
                 deny=value("POLITE_DENY_NETWORKS"),
                 ports=value("POLITE_ALLOW_PORTS"),
             ),
+            proxies=value("POLITE_TRUSTED_PROXIES"),
             report_only=value("POLITE_GUARD") == "report",
             width=round(value("POLITE_SLOT_WIDTH") * MICROSECONDS),
             max_wait=value("POLITE_MAX_WAIT"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from scrapy_polite.politeness import Politeness
 
 __all__ = ["Ticket"]
+
+
+class Timer(Protocol):
+    def active(self) -> bool: ...
+
+    def cancel(self) -> None: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -30,6 +36,10 @@ class Ticket:
     """When its last byte had been given to the kernel, on the monotonic clock: latency is measured from here."""
     answered: float = 0.0
     """When the first byte of its answer was there, on the same clock."""
+    timeout: float = 180.0
+    """Seconds that its download may take from then on: the wait for the slot does not count."""
+    expiry: Timer | None = None
+    expired: bool = False
 
     @property
     def shared(self) -> str:
@@ -49,6 +59,11 @@ class Ticket:
     def missed(self, slot: Booked) -> None:
         """The slot passed, and nothing was sent in it."""
         self.politeness.missed(self, slot)
+
+    def finish(self) -> None:
+        """Its download has ended, one way or another."""
+        if self.expiry is not None and self.expiry.active():
+            self.expiry.cancel()
 
     def too_long(self, wait: Wait) -> bool:
         """Whether waiting so long would keep the request in the downloader beyond ``POLITE_MAX_WAIT``."""

@@ -41,6 +41,10 @@ TICKET: contextvars.ContextVar[Ticket | None] = contextvars.ContextVar("polite_t
 QUIESCENT: Final = "QUIESCENT"
 """``HTTP11ClientProtocol.state`` of a connection on which nothing is under way."""
 
+REPLACEMENTS: Final = 3
+"""Connections that are made anew for one request. A server that closes idle ones soon needs one; one that closes all of them at
+once is down."""
+
 _TLS_ALERT: Final = b"\x15"
 """The content type of a TLS alert (RFC 8446 section 5.1): the peer is closing."""
 
@@ -144,8 +148,8 @@ class Appointment:
     @inlineCallbacks
     def request(self, request: Any) -> Generator[Deferred[Any], Any, Any]:
         """Send ``request`` in its slot; the Deferred of its response. A connection that dies while it waits is replaced,
-        with nothing booked; one that was just made and dies is a failure. :class:`NotNow` when the wait is too long."""
-        connection, sent = self._connection, False
+        with nothing booked, a few times over. :class:`NotNow` when the wait is too long."""
+        connection, sent, made = self._connection, False, 0
         try:
             while True:
                 if _in_handshake(connection):
@@ -155,8 +159,9 @@ class Appointment:
                     connection.transport.abortConnection()
                     raise self._visit.refusal or AssertionError
                 if not _alive(connection):
-                    if connection is not self._connection:
+                    if made == REPLACEMENTS:
                         raise ResponseNeverReceived([connection._polite_lost or Failure(ConnectionError("closed"))])
+                    made += 1
                     connection.transport.loseConnection()
                     connection = yield self._pool._newConnection(self._key, self._endpoint)
                     continue
@@ -179,7 +184,7 @@ class Appointment:
 
     def _in_line(self, connection: Any, request: Any) -> Generator[Deferred[Any], Any, Deferred[Any] | None]:
         """Stand in line and send. The response's Deferred; None when the connection died on the way."""
-        entry = _AtTheWire(self._ticket, connection, request)
+        entry = _AtTheWire(self._ticket, connection, request, self._pool._reactor)
         self._pool.lines.join(entry)
         try:
             found = yield entry.outcome
@@ -192,10 +197,11 @@ class _AtTheWire(Standing):
     """On its connection. ``outcome``: the response's Deferred in a list (a Deferred cannot be the result of one), or None when
     the connection died."""
 
-    def __init__(self, ticket: Ticket, connection: Any, request: Any) -> None:
+    def __init__(self, ticket: Ticket, connection: Any, request: Any, reactor: Any) -> None:
         super().__init__(ticket)
         self._connection = connection
         self._request = request
+        self._reactor = reactor
 
     def ready(self) -> bool:
         if self.outcome.called:
@@ -210,10 +216,16 @@ class _AtTheWire(Standing):
             response = self._connection.request(self._request)
             _flush(self._connection)
             self.ticket.departed(slot)
+            self.ticket.expiry = self._reactor.callLater(self.ticket.timeout, self._expire)
         except Exception:
             self.outcome.errback(Failure())
         else:
             self.outcome.callback([response])
+
+
+    def _expire(self) -> None:
+        self.ticket.expired = True
+        self._connection.transport.abortConnection()
 
 
 class PolitePool(HTTPConnectionPool):  # type: ignore[misc,unused-ignore]

@@ -6,10 +6,10 @@ another, so a busy reactor there cannot make its own witness late. Both use CLOC
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import socket
-import ssl
 import subprocess
 import sys
 import threading
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable
     from types import TracebackType
 
@@ -93,7 +94,7 @@ class Server:
 
     def gaps(self) -> list[float]:
         times = [arrival.at for arrival in self.arrivals]
-        return [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+        return [later - earlier for earlier, later in itertools.pairwise(times)]
 
     def _accept(self) -> None:
         with suppress(OSError):
@@ -133,6 +134,74 @@ class Server:
                 connection.sendall(f"HTTP/1.1 {answer.status} OK\r\n{lines}\r\n".encode() + answer.body)
                 if answer.close:
                     return
+
+
+class Proxy:
+    """A forward proxy on loopback: absolute-form requests and CONNECT tunnels, each logged by its first line."""
+
+    def __init__(self) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.port = self._socket.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.lines: list[str] = []
+        self._open: set[socket.socket] = set()
+        self._threads: list[threading.Thread] = []
+
+    def __enter__(self) -> Proxy:
+        self._start(self._accept)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._socket.close()
+        for connection in list(self._open):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join(10)
+
+    def _start(self, work: Callable[..., None], *args: object) -> None:
+        thread = threading.Thread(target=work, args=args, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = self._socket.accept()
+                self._open.add(connection)
+                self._start(self._serve, connection)
+
+    def _serve(self, client: socket.socket) -> None:
+        with suppress(OSError, ValueError), client:
+            head = b""
+            while b"\r\n\r\n" not in head:
+                part = client.recv(4096)
+                if not part:
+                    return
+                head += part
+            line = head.split(b"\r\n", 1)[0].decode("latin-1")
+            self.lines.append(line)
+            method, where, _ = line.split()
+            authority = where if method == "CONNECT" else where.split("/")[2]
+            host, _, port = authority.rpartition(":")
+            with socket.create_connection((host, int(port))) as server:
+                self._open.add(server)
+                server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if method == "CONNECT":
+                    client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                else:
+                    server.sendall(head.replace(f"http://{authority}".encode(), b"", 1))
+                self._start(self._pipe, server, client)
+                self._pipe(client, server)
+
+    @staticmethod
+    def _pipe(source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+        with suppress(OSError):
+            sink.shutdown(socket.SHUT_WR)
 
 
 SETTINGS: dict[str, object] = {

@@ -6,14 +6,16 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from loopback import Server, crawl
 from town.client import Town
 
 from scrapy_polite.stores.base import Cause, open_store
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def polite(*arguments: str, cwd: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:

@@ -6,16 +6,14 @@ import json
 import os
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
-from loopback import ROOT, SCRIPT, SETTINGS, Answer, Arrival, Server, crawl
+from loopback import ROOT, SCRIPT, SETTINGS, Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,9 +80,7 @@ def crawl_to_the_end(server: Server, directory: Path, ways: list[str], chance: r
     for stops in range(40):
         before = len(server.arrivals)
         enough = before + chance.randint(5, 60)
-        process = start(
-            source, directory, JOBDIR=str(directory / "job"), POLITE_ALLOW_PORTS=[server.port], **FAST, **settings
-        )
+        process = start(source, directory, JOBDIR=str(directory / "job"), POLITE_ALLOW_PORTS=[server.port], **FAST, **settings)
         try:
             until(lambda: len(server.arrivals) >= enough, process)
             if process.poll() is not None:

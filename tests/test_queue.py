@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from loopback import Answer, Server, crawl
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FETCH = """
 class Spider(TestSpider):

@@ -58,6 +58,8 @@ WRONG = [
     ("POLITE_DENY_NETWORKS", ["everything"]),
     ("POLITE_ALLOW_PORTS", []),
     ("POLITE_ALLOW_PORTS", [70000]),
+    ("POLITE_TRUSTED_PROXIES", ["not a proxy"]),
+    ("POLITE_TRUSTED_PROXIES", ["socks5://127.0.0.1:1080"]),
     ("POLITE_GUARD", "off"),
     ("POLITE_LADDERS", {"error": []}),
     ("POLITE_LADDERS", {"error": [30, 10]}),
@@ -83,7 +85,9 @@ def test_an_unknown_setting_is_an_error_that_names_the_nearest() -> None:
 
 
 def test_lists_and_dicts_may_be_json_as_on_the_command_line() -> None:
-    found = config(POLITE_LIMITS='{"origin:a": {"rate": 5}}', POLITE_ALLOW_PORTS="80,8081", POLITE_ALLOW_NETWORKS='["127.20.0.0/16"]')
+    found = config(
+        POLITE_LIMITS='{"origin:a": {"rate": 5}}', POLITE_ALLOW_PORTS="80,8081", POLITE_ALLOW_NETWORKS='["127.20.0.0/16"]'
+    )
     assert found.limits.of("origin:a").rate == 5
     assert found.policy.ports == {80, 8081}
     assert str(found.policy.allow[0]) == "127.20.0.0/16"

@@ -488,8 +488,8 @@ class TestOpening:
             ("postgresql://me:s3cr3t", "postgresql://me:***"),
             ("postgresql://[::1]:5432,db.example:5433/crawl", "postgresql://[::1]:5432,db.example:5433/crawl"),
             (
-                "postgresql:///crawl?host=/run&password=s3cr3t&sslkey=a&sslmode=require",
-                "postgresql:///crawl?host=/run&password=***&sslkey=***&sslmode=require",
+                "postgresql:///crawl?host=/run&password=s3cr3t&pasword=s3cr3t&sslmode=require",
+                "postgresql:///crawl?host=/run&password=***&pasword=***&sslmode=require",
             ),
             ("redis://:s3cr3t@localhost", "redis://:***@localhost"),
             ("sqlite:a:b@c", "sqlite:a:b@c"),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Choice", "Workbench"]
 
 _NEVER: Final = math.inf
+_NOTHING: Final[Mapping[str, float]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Choice:
     source: Hashable
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Key:
     """One limit as this process sees it."""
 
@@ -44,39 +45,51 @@ class _Key:
     estimate: float = 0.0
 
     def settle(self, now: float) -> None:
-        self.estimate = max(self.base, now) + self.out if self.out > 1e-9 else self.base
+        base = self.base
+        self.estimate = (max(now, base)) + self.out if self.out > 1e-9 else base
+
+
+@dataclass(slots=True, eq=False)
+class _Origin:
+    """What sites share: its limit, and the sites in the order of their due times."""
+
+    name: str
+    key: _Key
+    cap: float = _NEVER
+    in_flight: int = 0
+    heap: list[tuple[float, int, _Site]] = field(default_factory=list)
+    at: float = _NEVER
+    """The time of the only heap entry that counts; others are stale."""
 
 
 @dataclass(slots=True, eq=False)
 class _Site:
     name: str
     keys: tuple[str, ...]
+    own: tuple[_Key, ...]
+    """The limits of ``keys`` but for the last, which is the origin's."""
+    origin: _Origin
     cap: float = _NEVER
     gated: bool = True
     in_flight: int = 0
-    sources: dict[Hashable, bool] = field(default_factory=dict)
+    sources: dict[Hashable, bool] | None = None
     """Source -> whether it is served while the site is gated; in the order of their turns."""
     at: float = _NEVER
-    """The time of the only heap entry that counts; others are stale."""
+    """As an origin's."""
 
     def source(self) -> Hashable | None:
-        return next((source for source, early in self.sources.items() if early or not self.gated), None)
-
-
-@dataclass(slots=True, eq=False)
-class _Origin:
-    name: str
-    cap: float = _NEVER
-    in_flight: int = 0
-    heap: list[tuple[float, int, _Site]] = field(default_factory=list)
-    at: float = _NEVER
+        if self.sources:
+            for source, early in self.sources.items():
+                if early or not self.gated:
+                    return source
+        return None
 
 
 @dataclass(slots=True)
 class _Loan:
     site: _Site
     origin: _Origin
-    lent: dict[str, float]
+    lent: Mapping[str, float]
 
 
 class Workbench:
@@ -98,22 +111,29 @@ class Workbench:
         """Know the site. True when it is new here: it is gated until :meth:`open`."""
         new = site not in self._sites
         if new:
-            self._sites[site] = _Site(site, (site,))
+            self._sites[site] = _Site(site, (site,), (), self._origin(site))
         return new
 
     def stand(self, site: str, source: Hashable, *, early: bool = False) -> bool:
         """``source`` holds something for ``site``; ``early``: it is served although the site is gated. As :meth:`add`."""
         new = self.add(site)
         found = self._sites[site]
-        found.sources.setdefault(source, early)
+        if found.sources is None:
+            found.sources = {source: early}
+        elif source in found.sources:
+            return new
+        else:
+            found.sources[source] = early
         self._queue(found)
         return new
 
     def leave(self, site: str, source: Hashable) -> None:
         """``source`` holds nothing for ``site`` any more."""
         found = self._sites.get(site)
-        if found is not None:
+        if found is not None and found.sources:
             found.sources.pop(source, None)
+            if not found.sources:
+                found.sources = None
 
     def place(self, site: str, keys: Sequence[str], caps: Mapping[str, float]) -> None:
         """``keys`` limit the site, narrowest first; the last one is what sites share. ``caps``: requests in flight per key."""
@@ -121,8 +141,10 @@ class Workbench:
         if found is None:
             return
         found.keys = tuple(keys)
+        found.own = tuple(self._key(name) for name in found.keys[:-1])
+        found.origin = self._origin(found.keys[-1])
         found.cap = min((caps[key] for key in keys[:-1] if key in caps), default=_NEVER)
-        self._origin(keys[-1]).cap = caps.get(keys[-1], _NEVER)
+        found.origin.cap = caps.get(keys[-1], _NEVER)
         self._again(found)
 
     def open(self, site: str) -> None:
@@ -161,15 +183,14 @@ class Workbench:
     def take(self, site: str, source: Hashable, loan: Hashable, lent: Mapping[str, float], now: float) -> None:
         """The chosen request goes: ``lent`` are seconds per key, under the name ``loan`` until it is booked or has left."""
         found = self._sites[site]
-        origin = self._origin(found.keys[-1])
-        self._loans[loan] = _Loan(found, origin, dict(lent))
+        self._loans[loan] = _Loan(found, found.origin, lent)
         for name, seconds in lent.items():
-            key = self._keys.setdefault(name, _Key())
+            key = self._key(name)
             key.out += seconds
             key.settle(now)
         found.in_flight += 1
-        origin.in_flight += 1
-        if source in found.sources:
+        found.origin.in_flight += 1
+        if found.sources is not None and len(found.sources) > 1 and source in found.sources:
             found.sources[source] = found.sources.pop(source)
         self._again(found)
 
@@ -179,7 +200,7 @@ class Workbench:
         if found is not None:
             self._repay(found, now)
         for name, seconds in charged.items():
-            key = self._keys.setdefault(name, _Key())
+            key = self._key(name)
             key.base = max(key.base, now) + seconds
             key.settle(now)
         if found is not None:
@@ -197,7 +218,7 @@ class Workbench:
 
     def learn(self, key: str, due: float, now: float) -> None:
         """Another process, or a hold, has moved the key: nothing of it is due before ``due``."""
-        known = self._keys.setdefault(key, _Key())
+        known = self._key(key)
         known.base = max(known.base, due)
         known.settle(now)
 
@@ -216,10 +237,11 @@ class Workbench:
         for site in [site for site in self._sites.values() if not (site.sources or site.in_flight or site.gated)]:
             del self._sites[site.name]
         used = {key for site in self._sites.values() for key in site.keys}
-        for name in [name for name, key in self._keys.items() if name not in used and key.out <= 0 and key.base <= now]:
-            del self._keys[name]
         for name in [name for name, origin in self._origins.items() if name not in used and not origin.in_flight]:
             del self._origins[name]
+        used.update(self._origins)
+        for name in [name for name, key in self._keys.items() if name not in used and key.out <= 0 and key.base <= now]:
+            del self._keys[name]
 
     # -- what a person wants to know
 
@@ -235,17 +257,27 @@ class Workbench:
 
     # -- inside
 
-    def _origin(self, name: str) -> _Origin:
-        return self._origins.setdefault(name, _Origin(name))
+    def _key(self, name: str) -> _Key:
+        found = self._keys.get(name)
+        if found is None:
+            found = self._keys[name] = _Key()
+        return found
 
-    def _due(self, name: str) -> float:
-        key = self._keys.get(name)
-        return key.estimate - self._lead if key is not None else 0.0
+    def _origin(self, name: str) -> _Origin:
+        found = self._origins.get(name)
+        if found is None:
+            found = self._origins[name] = _Origin(name, self._key(name))
+        return found
 
     def _site_ready(self, site: _Site) -> float:
         if site.in_flight >= site.cap or site.source() is None:
             return _NEVER
-        return max((self._due(key) for key in site.keys[:-1]), default=0.0)
+        ready = 0.0
+        for key in site.own:
+            due = key.estimate - self._lead
+            if due > ready:
+                ready = due
+        return ready
 
     def _ready(self, origin: _Origin) -> float:
         """When the origin's first site may go, the origin's own limit and its requests in flight considered.
@@ -254,16 +286,18 @@ class Workbench:
         """
         if origin.in_flight >= origin.cap:
             return _NEVER
-        while origin.heap:
-            at, _, site = origin.heap[0]
-            if at == site.at and site.keys[-1] == origin.name:
+        heap = origin.heap
+        while heap:
+            at, _, site = heap[0]
+            if at == site.at and site.origin is origin:
                 ready = self._site_ready(site)
                 if ready <= at:
-                    return max(at, self._due(origin.name))
-                heapq.heappop(origin.heap)
+                    due = origin.key.estimate - self._lead
+                    return max(at, due)
+                heapq.heappop(heap)
                 self._enter_site(site, origin, ready)
             else:
-                heapq.heappop(origin.heap)
+                heapq.heappop(heap)
         return _NEVER
 
     def _enter_site(self, site: _Site, origin: _Origin, ready: float) -> None:
@@ -278,11 +312,10 @@ class Workbench:
 
     def _queue(self, site: _Site) -> None:
         """Something about the site has changed: enter it anew, and its origin where that makes it ready sooner."""
-        origin = self._origin(site.keys[-1])
         ready = self._site_ready(site)
         if ready < site.at:
-            self._enter_site(site, origin, ready)
-        self._wake(origin)
+            self._enter_site(site, site.origin, ready)
+        self._wake(site.origin)
 
     def _again(self, site: _Site) -> None:
         site.at = _NEVER
@@ -290,7 +323,7 @@ class Workbench:
 
     def _changed(self, loan: _Loan) -> None:
         self._again(loan.site)
-        if loan.origin.name != loan.site.keys[-1]:
+        if loan.origin is not loan.site.origin:
             self._wake(loan.origin)
 
     def _wake(self, origin: _Origin) -> None:
@@ -303,4 +336,4 @@ class Workbench:
             key = self._keys[name]
             key.out = max(0.0, key.out - seconds)
             key.settle(now)
-        loan.lent = {}
+        loan.lent = _NOTHING

@@ -160,8 +160,8 @@ def open_store(url: str) -> Store:
 def redacted_url(url: str) -> str:
     """A store's URL as it may be shown in a log or a message: without any password. Other text is left as it is.
 
-    Rather too much is hidden than too little: everything from the user's name to the last "@", and in the query the value
-    of every name with "password", "secret" or "key" in it.
+    Rather too much is hidden than too little: everything from the user's name to the last "@", what stands in a port's
+    place and is none, and in the query all values but those of `SHOWN`.
     """
     scheme, separator, rest = url.partition("://")
     if not separator:
@@ -173,10 +173,12 @@ def redacted_url(url: str) -> str:
     address, query, values = place.partition("?")
     hosts, slash, database = address.partition("/")
     hosts = NO_PORT.sub(lambda found: found[1] or ":***", hosts)
-    return f"{scheme}://{user}{at}{hosts}{slash}{database}{query}{SECRET_VALUE.sub('=***', values)}"
+    pairs = [pair.partition("=") for pair in values.split("&")]
+    values = "&".join(f"{name}{equals}{value if name in SHOWN else '***' * bool(equals)}" for name, equals, value in pairs)
+    return f"{scheme}://{user}{at}{hosts}{slash}{database}{query}{values}"
 
 
-SECRET_VALUE = re.compile(r"(?<=password)=[^&]*|(?<=secret)=[^&]*|(?<=key)=[^&]*", re.IGNORECASE)
+SHOWN = frozenset({"host", "hostaddr", "port", "user", "dbname", "sslmode", "connect_timeout", "target_session_attrs"})
 NO_PORT = re.compile(r"(\[[^\]]*\])|:(?!\d*(?:,|$))[^,]*")
 """After a host's name: what stands where a port should, but is none. Somebody forgot the "@host"."""
 
