@@ -12,22 +12,21 @@ import asyncio
 import logging
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
-from scrapy import Request
-
-from scrapy_polite.dns.resolver import NoAnswer
 from scrapy_polite.errors import NotNow
-from scrapy_polite.guard.policy import Refused
 from scrapy_polite.limits.workbench import Choice, Workbench
+from scrapy_polite.opening import ROBOTS, Openings
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping
 
+    from scrapy import Request
     from scrapy.crawler import Crawler
 
     from scrapy_polite.limits.gcra import Wait
     from scrapy_polite.limits.plan import Charge
+    from scrapy_polite.opening import Robots, Source
     from scrapy_polite.politeness import Placed, Politeness
     from scrapy_polite.ticket import Ticket
 
@@ -37,9 +36,6 @@ logger = logging.getLogger(__name__)
 
 LEAD: Final = 0.5
 """Seconds before its due time that a request is let go: time for a look-up, a connection and a handshake."""
-
-OPENINGS: Final = 16
-"""Sites that are resolved and placed at the same time."""
 
 ENTER_WITHIN: Final = 5.0
 """Seconds in which somebody whose turn has come must have entered the downloader; later the turn is given back."""
@@ -59,31 +55,6 @@ so whoever fetches it is told by an exception instead, and awaits its turn again
 _TURNS: Final = "turns"
 """The source that stands in the workbench for the futures of :meth:`Agenda.turn`."""
 
-_ROBOTS: Final = "robots"
-"""The source that stands there for a site whose robots.txt is to be read when its turn comes."""
-
-
-class Robots(Protocol):
-    """Who reads robots.txt."""
-
-    def knows(self, request: Request) -> bool:
-        """Whether the rules that judge ``request`` were read."""
-        ...
-
-    async def read(self, request: Request, site: str) -> None:
-        """Read them, in a turn of :meth:`Agenda.robots_turn`."""
-        ...
-
-
-class Source(Protocol):
-    """Who holds requests for the scheduler."""
-
-    def __hash__(self) -> int: ...
-
-    def head(self, site: str) -> Request | None:
-        """The next request of the site."""
-        ...
-
 
 class Agenda:
     """See the module. ``robots`` stays None where ROBOTSTXT_OBEY is off."""
@@ -94,16 +65,7 @@ class Agenda:
         self._bench = Workbench(LEAD)
         self._waiting: dict[str, deque[tuple[asyncio.Future[None], Request]]] = {}
         self._entered: dict[Hashable, float] = {}
-        self._opening: dict[str, Request | Source] = {}
-        """Sites that wait to be opened, or are being opened: with a request, or with whom to ask for one. A hundred thousand
-        may wait here, so each is but an entry."""
-        self._to_open: deque[str] = deque()
-        self._awaited: dict[str, asyncio.Future[None]] = {}
-        """Sites whose opening somebody awaits."""
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        """Sites that are being placed, at most OPENINGS."""
-        self._reading: dict[str, asyncio.Task[None]] = {}
-        """Sites whose robots.txt is being read."""
+        self._openings = Openings(self, politeness, self._bench)
         self._granted: dict[str, object] = {}
         """Sites whose robots.txt has its turn, and has not entered the downloader; and the name of the loan."""
         self._lents: dict[tuple[object, ...], Mapping[str, float]] = {}
@@ -121,7 +83,7 @@ class Agenda:
 
     def stand(self, site: str, source: Source, request: Request | None = None) -> None:
         """``source`` holds requests for the site, ``request`` among them."""
-        self._ensure_open(site, request, source)
+        self._openings.ensure(site, request, source)
         self._bench.stand(site, source)
 
     def leave(self, site: str, source: Hashable) -> None:
@@ -153,23 +115,15 @@ class Agenda:
         grant = self._granted.pop(site, None)
         if grant is not None:
             self._give_back(grant)
-            self._enter(site, request, _ROBOTS)
+            self._enter(site, request, ROBOTS)
             return
         await self._stand_for_turn(site, request)
 
     async def opened(self, request: Request) -> None:
         """Wait until the request's site is placed and its robots.txt known. :class:`NotNow` at shutdown."""
         site = self._politeness.site_of(request.url)
-        self._ensure_open(site, request)
-        while site in self._opening:
-            if self._closing:
-                raise NotNow("the spider is closing")
-            future = self._awaited.get(site)
-            if future is None:
-                future = self._awaited[site] = asyncio.get_running_loop().create_future()
-                self._to_open.appendleft(site)  # Before those that nobody awaits; it stands there twice.
-                self._open_more()
-            await asyncio.shield(future)
+        self._openings.ensure(site, request)
+        await self._openings.wait(site)
 
     async def _stand_for_turn(self, site: str, request: Request) -> None:
         if self._closing:
@@ -177,84 +131,10 @@ class Agenda:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(site, deque()).append((future, request))
         self._bench.stand(site, _TURNS, early=True)
-        self._soon()
+        self.soon()
         await future
 
-    # -- opening a site
-
-    def _ensure_open(self, site: str, request: Request | None, source: Source | None = None) -> None:
-        """Open a site that is new, or that has another scheme or port whose robots.txt was not read."""
-        new = self._bench.add(site)
-        if site in self._opening or self._closing:
-            return
-        if not new and (request is None or self.robots is None or self.robots.knows(request) or disobeys(request)):
-            return
-        what = source if new and source is not None else request
-        assert what is not None
-        self._bench.gate(site)
-        self._opening[site] = what
-        self._to_open.append(site)
-        self._open_more()
-
-    def _open_more(self) -> None:
-        loop = asyncio.get_running_loop()
-        while self._to_open and len(self._tasks) < OPENINGS and not self._closing:
-            site = self._to_open.popleft()
-            if site in self._opening and site not in self._tasks:
-                self._tasks[site] = loop.create_task(self._open_site(site))
-
-    async def _open_site(self, site: str) -> None:
-        """Resolve and place; then its robots.txt is to be read, or everything may pass. Where that fails the site opens all the
-        same: the handler refuses what may not be reached, and the error goes to the request that it belongs to."""
-        gated = False
-        try:
-            request = self._first_of(site)
-            if request is None:
-                return  # Nothing waits any more.
-            found = await self._politeness.admit(request.url)
-            if isinstance(found, (Refused, NoAnswer)):
-                return
-            await self.placed(site, found[1])
-            if self.robots is not None and not disobeys(request) and not self.robots.knows(request):
-                gated = True
-                # No task waits for the turn: of a hundred thousand sites with one origin most wait for hours.
-                self._bench.stand(site, _ROBOTS, early=True)
-        except Exception:
-            logger.exception("Could not open %s; its requests will meet the same error one by one", site)
-        finally:
-            del self._tasks[site]
-            if not gated:
-                self._opened(site)
-            self._open_more()
-            self._soon()
-
-    async def _read_robots(self, site: str) -> None:
-        try:
-            request = self._first_of(site)
-            if request is not None and self.robots is not None:
-                await self.robots.read(request, site)
-        except NotNow:
-            pass
-        except Exception:
-            logger.exception("Could not read the robots.txt of %s; its requests will meet the same error one by one", site)
-        finally:
-            del self._reading[site]
-            grant = self._granted.pop(site, None)
-            if grant is not None:
-                self._give_back(grant)
-            self._opened(site)
-            self._soon()
-
-    def _first_of(self, site: str) -> Request | None:
-        what = self._opening[site]
-        return what if isinstance(what, Request) else what.head(site)
-
-    def _opened(self, site: str) -> None:
-        self._bench.open(site)
-        self._opening.pop(site, None)
-        future = self._awaited.pop(site, None)
-        if future is not None and not future.done():
-            future.set_result(None)
+    # -- what opening a site tells
 
     async def placed(self, site: str, placed: Placed) -> None:
         """The site's keys are known, or have changed; holds of earlier runs and of other processes are learned."""
@@ -263,11 +143,22 @@ class Agenda:
         for key, seconds in (await self._politeness.holds_of(placed.keys)).items():
             self.held(key, seconds)
 
+    def give_up_grant(self, site: str) -> None:
+        """The turn of the site's robots.txt, in case that it was not used."""
+        grant = self._granted.pop(site, None)
+        if grant is not None:
+            self._give_back(grant)
+
+    def soon(self) -> None:
+        """Somebody may be due."""
+        if not self._closing:
+            self._wake_in(0.0)
+
     # -- what the wire tells
 
     def booked(self, ticket: Ticket) -> None:
         self._bench.booked(ticket.request, self._lent(ticket.charges), time.monotonic())
-        self._soon()
+        self.soon()
 
     def learn(self, wait: Wait) -> None:
         """Another process or a hold has moved a key."""
@@ -286,19 +177,14 @@ class Agenda:
                 if not future.done():
                     future.set_exception(NotNow("the spider is closing"))
         self._waiting.clear()
-        for future in self._awaited.values():
-            if not future.done():
-                future.set_exception(NotNow("the spider is closing"))
+        self._openings.closing()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     async def stop(self) -> None:
         """End what is still being opened: nobody waits for it any more."""
-        tasks = [*self._tasks.values(), *self._reading.values()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._openings.stop()
 
     @property
     def next_due(self) -> float | None:
@@ -330,7 +216,7 @@ class Agenda:
                 if choice is not None:
                     self._wake_in(choice)
                 return None
-            if choice.source is not _TURNS and choice.source is not _ROBOTS:
+            if choice.source is not _TURNS and choice.source is not ROBOTS:
                 return choice
             if not self._has_room():
                 return None  # The engine asks again when something has left the downloader.
@@ -350,13 +236,13 @@ class Agenda:
             self._bench.leave(site, _TURNS)
 
     def _serve_robots(self, site: str) -> None:
-        self._bench.leave(site, _ROBOTS)
+        self._bench.leave(site, ROBOTS)
         grant = self._granted[site] = object()
         keys = self._politeness.keys_of(site)
         charges = self._politeness.charges(site, keys, "robots") if keys is not None else ()
-        self._bench.take(site, _ROBOTS, grant, self._lent(charges), time.monotonic())
+        self._bench.take(site, ROBOTS, grant, self._lent(charges), time.monotonic())
         self._entered[grant] = time.monotonic()
-        self._reading[site] = asyncio.get_running_loop().create_task(self._read_robots(site))
+        self._openings.read_robots(site)
 
     def _enter(self, site: str, request: Request, source: Hashable) -> None:
         self._take(site, request, source)
@@ -422,18 +308,10 @@ class Agenda:
             self._timer.cancel()
         self._timer = loop.call_at(at, self._wake)
 
-    def _soon(self) -> None:
-        if not self._closing:
-            self._wake_in(0.0)
-
     def _wake(self) -> None:
         self._timer = None
         if not self._closing and self._choose() is not None:
             wake_engine(self._crawler)
-
-
-def disobeys(request: Request) -> bool:
-    return bool(request.meta.get("dont_obey_robotstxt"))
 
 
 def wake_engine(crawler: Crawler) -> None:

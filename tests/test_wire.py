@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 WIDTH = 0.05
 SLACK = 0.05
-"""Between the flush and the stamp of a thread that this machine may let wait. The end-to-end tests judge by the kernel's stamps."""
+"""Between the flush and the stamp of a thread that this machine may let wait; the demo is judged by the kernel's stamps."""
 
 FETCH = """
 class Spider(TestSpider):
