@@ -11,12 +11,13 @@ JOBS ?= 2
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test compare lint types docs clean
+.PHONY: help demo test compare bench-limits lint types docs clean
 
 help:
 	@echo 'make demo      set up, crawl the town politely, and prove it (DEMO="--short" for a quick one)'
 	@echo 'make test      set up, and run the tests (PYTEST="-k wire" for some)'
 	@echo 'make compare   the same town with stock Scrapy, with AutoThrottle, and with scrapy_polite: one table'
+	@echo 'make bench-limits  what the limits cost and how well they are kept (BENCH="--short" for a quick one)'
 	@echo 'make lint types docs'
 
 $(READY): setup.cfg pyproject.toml
@@ -50,6 +51,11 @@ test: $(READY) $(SCRAPYD_READY)
 
 compare: $(READY)
 	cd example_project && ../$(BIN)/python compare.py $(COMPARE)
+
+# Some limiters to compare with are needed for nothing else.
+bench-limits: $(READY)
+	@$(BIN)/pip install -q -e '.[bench]'
+	$(BIN)/python -m benchmarks $(BENCH)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -2,12 +2,12 @@
 
     python benchmarks/queues.py [--json FILE] [--sites 10 1000 10000 100000] [--operations 4000]
 
-Each site has one request waiting (with 10 sites: 100 each). Measured are pushes to sites that wait already or that are new, half
-of each, and pops in the queue's own order, by rounds that leave the number of sites as it was. Scrapy's is
-DownloaderAwarePriorityQueue, its default, in memory and with its default disk queue. All is due: the limits are lifted, the
-sites opened, so nothing but the queue's own work is measured; on disk that is the commits and the deletion of what is done, too, which
-Scrapy's does without (a kill takes all that it holds). Every figure is the best of the rounds; sites and requests are the same on
-both sides. Memory is what the process grew by (resident), disk what the files occupy, per waiting site.
+Each site has one request waiting (with 10 sites: 100 each). Measured are pushes, half to sites that wait already and half to
+new ones, and pops in the queue's own order, in rounds that leave as many requests as there were; no URL comes twice. Scrapy's is
+DownloaderAwarePriorityQueue, its default, in memory and with its default disk queue. All is due: the limits are lifted and the
+sites opened, so what is measured is the queue's own work. On disk that is the commits and the deletion of what is done, too;
+what Scrapy's holds, a kill takes. Every figure is the best of its rounds and comes from a process of its own. Memory is what the
+process grew by (resident) while the sites were pushed, requests included; disk is what the files occupy; both per waiting site.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import os
 import platform
 import resource
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -43,6 +44,14 @@ from scrapy_polite.queue import OriginQueue, agenda_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+SETTINGS = {
+    "ADDONS": {"scrapy_polite.Addon": 300},
+    "POLITE_STORE": "memory:",
+    "POLITE_SITE_RATE": 1e6,
+    "POLITE_ORIGIN_RATE": 1e6,
+    "ROBOTSTXT_OBEY": False,
+}
 
 
 class BenchmarkSpider(Spider):
@@ -75,40 +84,30 @@ class Figure:
         return self.push_us + self.pop_us
 
 
-def crawler_of(directory: Path) -> Crawler:
-    settings = {
-        "ADDONS": {"scrapy_polite.Addon": 300},
-        "POLITE_STORE": "memory:",
-        "POLITE_SITE_RATE": 1e6,
-        "POLITE_ORIGIN_RATE": 1e6,
-        "ROBOTSTXT_OBEY": False,
-        "TELNETCONSOLE_ENABLED": False,
-    }
-    crawler = Crawler(BenchmarkSpider, settings)
+def idle_crawler() -> Crawler:
+    """A crawler as the queues see it, that never fetches."""
+    crawler = Crawler(BenchmarkSpider, SETTINGS)
     crawler.spider = BenchmarkSpider()
-    crawler.settings.setdict(settings, priority="cmdline")
-    slot = SimpleNamespace(inprogress=set(), scheduler=None, nextcall=SimpleNamespace(schedule=lambda: None), closing=True)
-    crawler.engine = SimpleNamespace(downloader=IdleDownloader(), _slot=slot, paused=False)  # type: ignore[assignment]
     crawler.stats = SimpleNamespace(inc_value=lambda *_: None)  # type: ignore[assignment]
+    slot = SimpleNamespace(inprogress=set(), scheduler=None, closing=True)
+    crawler.engine = SimpleNamespace(downloader=IdleDownloader(), _slot=slot, paused=False)  # type: ignore[assignment]
     return crawler
 
 
-def open_all(queue: OriginQueue, crawler: Crawler) -> None:
+def open_all(crawler: Crawler) -> None:
     """As if every site had been resolved, each on a server of its own."""
-    agenda = agenda_of(crawler)
-    politeness = Politeness.require(crawler)
-    address = ip_address("203.0.113.7")
-    for site in list(agenda._opening):
+    agenda, politeness = agenda_of(crawler), Politeness.require(crawler)
+    openings, address = agenda._openings, ip_address("203.0.113.7")
+    for site in list(openings._opening):
         keys = (site, f"origin:{site[5:]}")
-        found = Placed(site[5:], address, (address,), keys, keys[1], (), 1.0, math.inf)
-        politeness._placed[site] = found
+        politeness._placed[site] = Placed(site[5:], address, (address,), keys, keys[1], (), 1.0, math.inf)
         agenda._bench.place(site, keys, {})
         agenda._bench.open(site)
-    agenda._opening.clear()
-    agenda._to_open.clear()
-    for task in agenda._tasks.values():
+    openings._opening.clear()
+    openings._to_place.clear()
+    for task in openings._placing.values():
         task.cancel()
-    agenda._tasks.clear()
+    openings._placing.clear()
 
 
 def request(site: int, number: int) -> Request:
@@ -117,84 +116,79 @@ def request(site: int, number: int) -> Request:
 
 def measure(name: str, where: str, sites: int, operations: int, rounds: int) -> Figure:
     directory = Path(tempfile.mkdtemp(prefix="queue-"))
-    crawler = crawler_of(directory)
-    gc.collect()
-    before = resident()
-    disk = where == "disk"
-    key = str(directory / "requests.queue") if disk else ""
+    crawler = idle_crawler()
+    disk, ours = where == "disk", name == "ours"
     classes = (PickleLifoDiskQueue, PickleFifoDiskQueue) if disk else (LifoMemoryQueue, FifoMemoryQueue)
-    cls = OriginQueue if name == "ours" else DownloaderAwarePriorityQueue
-    queue = cls.from_crawler(crawler, classes[0], key, None, start_queue_cls=classes[1])
-    depth = 100 if sites <= 10 else 1
+    queue: Any = (OriginQueue if ours else DownloaderAwarePriorityQueue).from_crawler(
+        crawler, classes[0], str(directory / "requests.queue") if disk else "", None, start_queue_cls=classes[1]
+    )
 
     def settle() -> None:
-        if isinstance(queue, OriginQueue):
-            open_all(queue, crawler)
-            if disk:
-                queue._shelf._commit()  # type: ignore[attr-defined]
+        if ours:
+            open_all(crawler)
+        if ours and disk:
+            queue._shelf._commit()
 
-    for site in range(sites):
-        for number in range(depth):
-            queue.push(request(site, number))
+    gc.collect()
+    before = resident()
+    depth = 100 if sites <= 10 else 1
+    for site, number in itertools.product(range(sites), range(depth)):
+        queue.push(request(site, number))
         if site % 500 == 0:
             settle()
     settle()
     gc.collect()
     memory = resident() - before
     pushes, pops = [], []
-    numbers = itertools.count(depth)  # No URL comes twice: parsers remember the last ones.
+    numbers = itertools.count(depth)
+    new = itertools.count(sites) if depth == 1 else itertools.cycle(range(sites))
     for _ in range(rounds):
-        waiting = [request(n % sites, next(numbers)) for n in range(operations // 2)]
-        others = itertools.count(sites + next(numbers)) if depth == 1 else itertools.cycle(range(sites))
-        batch = [each for old in waiting for each in (old, request(next(others), next(numbers)))]
+        batch = []
+        for n in range(operations // 2):
+            batch += [request(n % sites, next(numbers)), request(next(new), next(numbers))]
         started = time.perf_counter()
         for each in batch:
             queue.push(each)
-        if disk and isinstance(queue, OriginQueue):
-            queue._shelf._commit()  # type: ignore[attr-defined]
+        if ours and disk:
+            queue._shelf._commit()
         pushes.append((time.perf_counter() - started) / len(batch))
         settle()
         started = time.perf_counter()
         for _ in batch:
             assert queue.pop() is not None
-        settle()
+        if ours and disk:
+            queue._shelf._commit()
         pops.append((time.perf_counter() - started) / len(batch))
     files = len(list(Path("/proc/self/fd").iterdir()))
-    occupied = sum(path.stat().st_blocks * 512 for path in directory.rglob("*") if path.is_file()) if disk else 0
+    occupied = sum(path.stat().st_blocks * 512 for path in directory.rglob("*") if path.is_file())
     queue.close()
     shutil.rmtree(directory)
-    return Figure(name, where, sites, min(pushes) * 1e6, min(pops) * 1e6, round(memory / sites), round(occupied / sites), files)
+    pushed, popped = round(min(pushes) * 1e6, 1), round(min(pops) * 1e6, 1)
+    return Figure(name, where, sites, pushed, popped, memory // sites, occupied // sites, files)
+
+
+async def in_loop(name: str, where: str, sites: int, operations: int, rounds: int) -> Figure:
+    """Our queue needs a running loop for its timer. Nothing else runs in it."""
+    return measure(name, where, sites, operations, rounds)
 
 
 def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
-async def figures(sizes: list[int], operations: int, rounds: int) -> list[Figure]:
-    found = []
-    for sites in sizes:
-        for where in ("memory", "disk"):
-            for name in ("scrapy", "ours"):
-                if name == "scrapy" and where == "disk" and sites > file_limit() - 100:
-                    continue  # One open file per site.
-                slow = name == "scrapy" and sites >= 10_000
-                found.append(measure(name, where, sites, 200 if slow else operations, 2 if slow else rounds))
-                print(row(found[-1]), flush=True)
-                await asyncio.sleep(0)
-    return found
+def apart(name: str, where: str, sites: int, operations: int, rounds: int) -> Figure:
+    """The figure from a process of its own: memory that another has freed would not be counted again."""
+    values = map(str, (name, where, sites, operations, rounds))
+    done = subprocess.run([sys.executable, __file__, "--one", *values], check=True, capture_output=True, text=True)
+    return Figure(**json.loads(done.stdout.splitlines()[-1]))
 
 
-def file_limit() -> int:
-    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return hard
-
-
-def row(figure: Figure) -> str:
-    return (
-        f"{figure.queue:<7} {figure.where:<7} {figure.sites:>7} {figure.push_us:>9.1f} {figure.pop_us:>9.1f} "
-        f"{figure.memory_bytes:>9} {figure.disk_bytes:>9} {figure.open_files:>7}"
-    )
+def figures(sizes: list[int], operations: int, rounds: int) -> Iterator[Figure]:
+    for sites, where, name in itertools.product(sizes, ("memory", "disk"), ("scrapy", "ours")):
+        if name == "scrapy" and where == "disk" and sites + 100 > resource.getrlimit(resource.RLIMIT_NOFILE)[0]:
+            continue  # It has a file open for each site.
+        slow = name == "scrapy" and sites >= 10_000
+        yield apart(name, where, sites, 40 if slow else operations, 2 if slow else rounds)
 
 
 def ratios(found: list[Figure]) -> Iterator[dict[str, Any]]:
@@ -202,28 +196,38 @@ def ratios(found: list[Figure]) -> Iterator[dict[str, Any]]:
     for (queue, where, sites), ours in by.items():
         theirs = by.get(("scrapy", where, sites))
         if queue == "ours" and theirs is not None:
-            yield {"where": where, "sites": sites, "ours_to_scrapy": ours.both / theirs.both}
+            yield {"where": where, "sites": sites, "ours_to_scrapy": round(ours.both / theirs.both, 5)}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=Path, help="where to write the figures")
     parser.add_argument("--sites", type=int, nargs="+", default=[10, 1_000, 10_000, 100_000])
-    parser.add_argument("--operations", type=int, default=4_000)
+    parser.add_argument("--operations", type=int, default=4_000, help="pushes, and pops, a round")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--one", nargs=5, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.one:
+        name, where, *numbers = options.one
+        print(json.dumps(asdict(asyncio.run(in_loop(name, where, *map(int, numbers))))))
+        return 0
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     print(f"{'queue':<7} {'where':<7} {'sites':>7} {'push us':>9} {'pop us':>9} {'memory B':>9} {'disk B':>9} {'files':>7}")
-    found = asyncio.run(figures(options.sites, options.operations, options.rounds))
+    found = []
+    for figure in figures(options.sites, options.operations, options.rounds):
+        found.append(figure)
+        print(
+            f"{figure.queue:<7} {figure.where:<7} {figure.sites:>7} {figure.push_us:>9.1f} {figure.pop_us:>9.1f} "
+            f"{figure.memory_bytes:>9} {figure.disk_bytes:>9} {figure.open_files:>7}",
+            flush=True,
+        )
     print()
     for ratio in ratios(found):
         print(f"{ratio['where']:<7} {ratio['sites']:>7} sites: ours takes {ratio['ours_to_scrapy']:.4f} of Scrapy's time")
     if options.json:
         machine = {"cores": len(os.sched_getaffinity(0)), "python": platform.python_version(), "scrapy": scrapy.__version__}
-        options.json.write_text(
-            json.dumps(
-                {"machine": machine, "figures": [asdict(figure) for figure in found], "ratios": list(ratios(found))}, indent=1
-            )
-        )
+        whole = {"machine": machine, "figures": [asdict(figure) for figure in found], "ratios": list(ratios(found))}
+        options.json.write_text(json.dumps(whole, indent=1))
     return 0
 
 

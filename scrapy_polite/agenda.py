@@ -9,7 +9,6 @@ read. The choice itself is :class:`~scrapy_polite.limits.workbench.Workbench`; h
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Final
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from scrapy_polite.ticket import Ticket
 
 __all__ = ["Agenda"]
-
-logger = logging.getLogger(__name__)
 
 LEAD: Final = 0.5
 """Seconds before its due time that a request is let go: time for a look-up, a connection and a handshake."""
@@ -70,6 +67,7 @@ class Agenda:
         """Sites whose robots.txt has its turn, and has not entered the downloader; and the name of the loan."""
         self._lents: dict[tuple[object, ...], Mapping[str, float]] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._inside = 0
         self._pruned = time.monotonic()
         self._closing = False
         self.robots: Robots | None = None
@@ -124,6 +122,15 @@ class Agenda:
         site = self._politeness.site_of(request.url)
         self._openings.ensure(site, request)
         await self._openings.wait(site)
+
+    async def opened_inside(self, request: Request) -> None:
+        """The same for a request that came past the agenda and waits inside the downloader. It takes nobody's room: the
+        robots.txt that it waits for needs some."""
+        self._inside += 1
+        try:
+            await self.opened(request)
+        finally:
+            self._inside -= 1
 
     async def _stand_for_turn(self, site: str, request: Request) -> None:
         if self._closing:
@@ -279,7 +286,7 @@ class Agenda:
         if engine.paused:
             return False
         most = engine.downloader.total_concurrency
-        return not most or len(engine.downloader.active) + len(self._entered) < most
+        return not most or len(engine.downloader.active) - self._inside + len(self._entered) < most
 
     def _sweep(self, now: float) -> bool:
         """Give back what left the downloader without having been sent: a cache answered, a middleware dropped it. Answers

@@ -179,6 +179,11 @@ class DiskQueue:
     def __contains__(self, site: str) -> bool:
         return site in self._sites
 
+    def waiting(self, site: str) -> int:
+        """Requests of the site that wait."""
+        found = self._sites.get(site)
+        return found.waiting if found is not None else 0
+
     def sites(self) -> Iterator[str]:
         """Sites for which a request waits."""
         return iter(list(self._sites))

@@ -13,7 +13,9 @@ from scrapy.utils.asyncio import is_asyncio_available
 from scrapy_polite.diskqueue import forget_unqueued
 from scrapy_polite.errors import said_at_start
 from scrapy_polite.handlers import HANDLERS, UNPROTECTED
+from scrapy_polite.media import PoliteImagesPipeline
 from scrapy_polite.politeness import Politeness
+from scrapy_polite.putoff import PutOff
 from scrapy_polite.resolver import UNVETTED, install_layers, layers_in_place
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ class PoliteExtension:
         if crawler.settings["JOBDIR"]:
             # Before Scrapy's duplicate filter reads its file.
             recover(Path(crawler.settings["JOBDIR"]))
+            self._put_off = PutOff(crawler, PoliteImagesPipeline)
         crawler.signals.connect(self.engine_started, signals.engine_started)
         crawler.signals.connect(self.spider_opened, signals.spider_opened)
         crawler.signals.connect(self.engine_stopped, signals.engine_stopped)

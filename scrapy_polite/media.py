@@ -29,6 +29,7 @@ from scrapy_polite.images.policy import ImagesConfig, Picture, Rejected, Size, i
 from scrapy_polite.mediainfo import ImageInfo, ImageRejected, describe, nothing_known, variant_info, without_frames
 from scrapy_polite.mediastore import AtomicFilesStore, complete
 from scrapy_polite.politeness import Politeness
+from scrapy_polite.putoff import put_off
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -200,6 +201,7 @@ class PoliteImagesPipeline(ImagesPipeline):
     def _deferred(self, error: NotNow, request: Request, info: MediaPipeline.SpiderInfo, item: Any) -> ImageInfo:
         logger.info("Image deferred: <%s>: %s", request.url, error, extra={"spider": info.spider})
         self._count("deferred")
+        put_off(self.crawler, request, item)
         path = self.file_path(request, info=info, item=item)
         return describe({"url": request.url, "path": path, "checksum": None, "status": "deferred"})
 

@@ -84,6 +84,8 @@ class Openings:
         self._awaited: dict[str, asyncio.Future[None]] = {}
         self._placing: dict[str, asyncio.Task[None]] = {}
         self._reading: dict[str, asyncio.Task[None]] = {}
+        self._placed: set[str] = set()
+        """Sites whose robots.txt waits for its turn, or is being read."""
         self._closing = False
 
     def __len__(self) -> int:
@@ -137,7 +139,7 @@ class Openings:
     def _place_more(self) -> None:
         while self._to_place and len(self._placing) < OPENINGS and not self._closing:
             site = self._to_place.popleft()
-            if site in self._opening and site not in self._placing and site not in self._reading:
+            if site in self._opening and site not in self._placing and site not in self._placed:
                 self._placing[site] = asyncio.get_running_loop().create_task(self._place(site))
 
     async def _place(self, site: str) -> None:
@@ -155,6 +157,7 @@ class Openings:
             robots = self._opener.robots
             if robots is not None and not disobeys(request) and not robots.knows(request):
                 opened = False
+                self._placed.add(site)
                 self._bench.stand(site, ROBOTS, early=True)
         except Exception:
             logger.exception("Could not open %s; its requests will meet the same error one by one", site)
@@ -176,6 +179,7 @@ class Openings:
             logger.exception("Could not read the robots.txt of %s; its requests will meet the same error one by one", site)
         finally:
             del self._reading[site]
+            self._placed.discard(site)
             self._opener.give_up_grant(site)
             self._opened(site)
             self._opener.soon()

@@ -7,6 +7,7 @@ ledger; of Scrapy it knows the crawler's stats and its settings, nothing of how 
 from __future__ import annotations
 
 import logging
+import math
 import os
 import random
 import time
@@ -96,6 +97,7 @@ class Politeness:
         self._least: dict[str, float] = _Remembering()
         self._hearing = Hearing(config.ladders, random.random)
         self._silent: dict[str, str] = _Remembering()
+        self._complaints: dict[str, bool] = _Remembering()
         self.tickets: weakref.WeakKeyDictionary[Request, Ticket] = weakref.WeakKeyDictionary()
         self.agenda: Agenda | None = None
         self.lines: Lines | None = None
@@ -268,8 +270,18 @@ class Politeness:
 
     def plan(self, request: Request, site: str, keys: tuple[str, ...]) -> tuple[str, tuple[Charge, ...]]:
         """The kind and the charges of one request: ``meta["polite_kind"]`` and ``meta["polite_cost"]`` win."""
-        kind = request.meta.get("polite_kind") or self.config.kinds.of(request.url)
-        return kind, self.charges(site, keys, kind, request.meta.get("polite_cost"))
+        kind = str(request.meta.get("polite_kind") or self.config.kinds.of(request.url))
+        cost = request.meta.get("polite_cost")
+        if cost is not None and not (isinstance(cost, int | float) and 0 < cost < math.inf):
+            self._complain(f'meta["polite_cost"] = {cost!r} is not a number above 0: the cost of the kind {kind!r} is charged')
+            cost = None
+        return kind, self.charges(site, keys, kind, cost)
+
+    def _complain(self, what: str) -> None:
+        """Say what is wrong with a request, once."""
+        if what not in self._complaints:
+            self._complaints[what] = True
+            logger.warning("%s", what)
 
     # -- timed
 

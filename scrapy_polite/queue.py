@@ -89,6 +89,26 @@ class OriginQueue:
             while site in self._shelf and (request := self._take(site)) is not None:
                 yield request
 
+    def put_off(self, image: Request) -> bool:
+        """On disk: keep an image's request for the next run. False in memory. Raises as :meth:`push`."""
+        if not isinstance(self._shelf, OnDisk):
+            return False
+        self._shelf.put_off(image)
+        return True
+
+    @property
+    def images_put_off(self) -> int:
+        return self._shelf.images_put_off if isinstance(self._shelf, OnDisk) else 0
+
+    def take_up(self) -> tuple[int, Request] | None:
+        """The next image that was put off, and its number for :meth:`taken_up`. None when there is none."""
+        return self._shelf.take_up() if isinstance(self._shelf, OnDisk) else None
+
+    def taken_up(self, number: int) -> None:
+        """The image was fetched, or will never be."""
+        if isinstance(self._shelf, OnDisk):
+            self._shelf.taken_up(number)
+
     def close(self) -> list[object]:
         """The state that a later queue resumes from."""
         return self._shelf.close()

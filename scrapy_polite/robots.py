@@ -20,7 +20,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.misc import build_from_crawler, load_object
 
 from scrapy_polite.agenda import BYPASSES
-from scrapy_polite.errors import NotNow
+from scrapy_polite.errors import NotNow, RequestRefused
 from scrapy_polite.politeness import Politeness
 from scrapy_polite.queue import agenda_of
 
@@ -58,7 +58,7 @@ class PoliteRobotsTxtMiddleware(RobotsTxtMiddleware):
     async def robot_parser(self, request: Request) -> RobotParser | None:
         """The rules that judge ``request``; None where the guard does not let its host be asked."""
         if not self.knows(request):
-            await self._agenda.opened(request)
+            await self._agenda.opened_inside(request)
         return self._rules.get(netloc_of(request.url))
 
     def knows(self, request: Request) -> bool:
@@ -84,14 +84,12 @@ class PoliteRobotsTxtMiddleware(RobotsTxtMiddleware):
                 except Exception:
                     logger.exception("%s/robots.txt could not be asked for: nothing of the site is fetched (RFC 9309)", netloc)
                     body = DISALLOW_ALL
-                if body is None:
-                    return
                 self._keep(netloc, site, body)
             finally:
                 self._reading.pop(netloc).set_result(None)
 
-    async def _fetch(self, netloc: str, site: str) -> bytes | None:
-        """The body that is to be obeyed; None where there is nothing to obey, since nothing will be sent."""
+    async def _fetch(self, netloc: str, site: str) -> bytes:
+        """The body that is to be obeyed."""
         assert self.crawler.engine is not None
         self._count("robotstxt/request_count")
         why = "it was held each time"
@@ -107,8 +105,12 @@ class PoliteRobotsTxtMiddleware(RobotsTxtMiddleware):
                 response = await self.crawler.engine.download_async(request)
             except NotNow:
                 continue
+            except RequestRefused as refused:
+                # Its own host: the guard refuses each page as well. Or where it was redirected to: nobody can read it.
+                why = refused.reason
+                break
             except IgnoreRequest:
-                return None
+                return b""  # A middleware of the project's does not want it asked for.
             except Exception as error:
                 why = str(error) or type(error).__name__
                 self._count(f"robotstxt/exception_count/{type(error)}")

@@ -202,8 +202,8 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
         [],
         'a list of proxy URLs, such as `["http://10.0.0.5:3128"]`',
         'Proxies that `meta["proxy"]` may name. Their own addresses are not judged; a target is resolved and judged here '
-        "before it is asked for, but the proxy resolves it again, so what it can reach is its own concern: hence trusted. A request "
-        "through any other proxy is refused.",
+        "before it is asked for, but the proxy resolves it again, so what it can reach is its own concern: hence trusted. A "
+        "request through any other proxy is refused.",
         forms.proxies,
     ),
     Setting(

@@ -35,6 +35,9 @@ COMMIT_AFTER: Final = 0.05
 COMMIT_AGAIN: Final = 1.0
 """Seconds until the disk is tried again that has failed."""
 
+IMAGES: Final = "images"
+"""Where images that were put off lie in the file. No site: their names have a colon."""
+
 FIFO: Final = (queuelib.FifoDiskQueue, queuelib.FifoSQLiteQueue)
 
 
@@ -177,12 +180,31 @@ class OnDisk:
             self._commit_soon()
 
     def sites(self) -> Iterator[str]:
-        return self._file.sites()
+        return (site for site in self._file.sites() if site != IMAGES)
+
+    def put_off(self, image: Request) -> None:
+        self._push(IMAGES, image, False, True)
+        self._commit_soon()
+
+    @property
+    def images_put_off(self) -> int:
+        return self._file.waiting(IMAGES)
+
+    def take_up(self) -> tuple[int, Request] | None:
+        while (row := self._file.pop(IMAGES)) is not None:
+            request = self._read(row)
+            if request is not None:
+                return row.number, request
+        return None
+
+    def taken_up(self, number: int) -> None:
+        self._file.done(number)
+        self._commit_soon()
 
     def close(self) -> list[object]:
         if self._timer is not None:
             self._timer.cancel()
-        state: list[object] = OURS if len(self._file) else []
+        state: list[object] = OURS if len(self) else []
         try:
             self._settle()
         finally:
@@ -193,7 +215,7 @@ class OnDisk:
         return site in self._file
 
     def __len__(self) -> int:
-        return len(self._file)
+        return len(self._file) - self._file.waiting(IMAGES)
 
     def _push(self, site: str, request: Request, start: bool, fifo: bool) -> None:
         data = requestjson.write(request, self._crawler.spider)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import random
@@ -13,10 +14,10 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from loopback import ROOT, SCRIPT, SETTINGS, Server
+from loopback import ROOT, SCRIPT, SETTINGS, Answer, Arrival, Server, crawl
+from PIL import Image
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 PAGES = 240
@@ -58,9 +59,9 @@ def start(source: str, directory: Path, **settings: object) -> subprocess.Popen[
         )
 
 
-def until(condition: Callable[[], bool], process: subprocess.Popen[str], seconds: float = 60.0) -> None:
+def until(server: Server, arrivals: int, process: subprocess.Popen[str], seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
-    while not condition() and process.poll() is None and time.monotonic() < end:
+    while len(server.arrivals) < arrivals and process.poll() is None and time.monotonic() < end:
         time.sleep(0.002)
 
 
@@ -82,7 +83,7 @@ def crawl_to_the_end(server: Server, directory: Path, ways: list[str], chance: r
         enough = before + chance.randint(5, 60)
         process = start(source, directory, JOBDIR=str(directory / "job"), POLITE_ALLOW_PORTS=[server.port], **FAST, **settings)
         try:
-            until(lambda: len(server.arrivals) >= enough, process)
+            until(server, enough, process)
             if process.poll() is not None:
                 assert process.returncode == 0, (directory / "log.txt").read_text()[-4000:]
                 return stops
@@ -112,3 +113,50 @@ def test_after_clean_stops_each_request_was_made_once(tmp_path: Path) -> None:
         assert sorted(paths) == sorted(f"/{n}" for n in range(1, PAGES + 1))
         assert set(paths.values()) == {1}
         assert stops >= 3
+
+
+IMAGES = """
+import asyncio
+class Spider(TestSpider):
+    async def start(self):
+        yield scrapy.Request("{url}/page")
+        asyncio.get_running_loop().call_later({seconds}, self.end)
+    def parse(self, response):
+        for n in range(3):
+            yield {{"n": n, "image_urls": ["{url}/" + str(10 * n + m) + ".png" for m in range(10)]}}
+    def end(self):
+        asyncio.ensure_future(self.crawler.engine.close_spider_async(reason="enough"))
+"""
+
+
+def test_images_that_wait_when_the_spider_closes_are_fetched_by_the_next_run(tmp_path: Path) -> None:
+    picture = io.BytesIO()
+    Image.new("RGB", (40, 30), "red").save(picture, "PNG")
+
+    def answer(arrival: Arrival) -> Answer:
+        return Answer(picture.getvalue(), headers={"Content-Type": "image/png"}) if "png" in arrival.path else Answer()
+
+    with Server(answer) as server:
+        settings = {
+            "JOBDIR": str(tmp_path / "job"),
+            "IMAGES_STORE": str(tmp_path / "images"),
+            "POLITE_ALLOW_PORTS": [server.port],
+            "POLITE_SITE_RATE": 10,
+            "POLITE_ORIGIN_RATE": 10,
+            "FEEDS": {str(tmp_path / "items.json"): {"format": "jsonlines"}},
+        }
+        first = crawl(IMAGES.format(url=server.url, seconds=1.5), tmp_path, **settings)
+        items = [json.loads(line) for line in (tmp_path / "items.json").read_text().splitlines()]
+        images = [image for item in items for image in item["images"]]
+        deferred = [image["path"] for image in images if image["status"] == "deferred"]
+        assert len(items) == 3, first.log
+        assert len(images) == 30
+        assert 0 < len(deferred) < 30
+        assert not any((tmp_path / "images" / path).exists() for path in deferred)
+        second = crawl(IMAGES.format(url=server.url, seconds=1), tmp_path, **settings)
+        assert f"Fetching {len(deferred)} images that the last run has put off" in second.log
+        crawl(IMAGES.format(url=server.url, seconds=60), tmp_path, **settings)
+        assert all((tmp_path / "images" / image["path"]).exists() for image in images)
+        paths = Counter(arrival.path for arrival in server.arrivals if "png" in arrival.path)
+        assert len(paths) == 30
+        assert set(paths.values()) == {1}

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from postgres import Database, Server
 
+VARIABLE = "POLITE_TEST_DATABASE_URL"
 LIMITED = Cause("rate_limited", "429, Retry-After: 30", stated=True)
 SECOND = 1_000_000
 LONG = 3_600 * SECOND
@@ -125,8 +126,10 @@ class TestOneRateForAll:
             answers += store.book([want("site:a"), want("site:other", "site:a")])
             assert all(isinstance(answer, Wait) for answer in answers)
         assert database.execute(state) == before
-        # Something of the server's own may be in between; a thousand locks would be more than 50,000 bytes.
-        assert int(str(database.execute(lsn)[0][0])) - int(str(written)) < 20_000
+        # Another server than ours may have other work. Of ours something of its own may be in between; a thousand locks would
+        # be more than 50,000 bytes.
+        if VARIABLE not in os.environ:
+            assert int(str(database.execute(lsn)[0][0])) - int(str(written)) < 20_000
 
     def test_keys_in_any_order_never_deadlock(self, database: Database) -> None:
         troubles: list[StoreError] = []
@@ -139,7 +142,7 @@ class TestOneRateForAll:
                     keys = [f"site:{chance.randrange(6)}", f"site:new{chance.randrange(400)}", f"origin:{chance.randrange(3)}"]
                     chance.shuffle(keys)
                     try:
-                        store.book([want(*keys, increment=1)] * chance.randint(1, 2) + [want(keys[0], increment=1)], ahead=LONG)
+                        store.book([want(*keys, increment=1)] * chance.choice([1, 1, 2]), ahead=LONG)
                         if not chance.randrange(20):
                             store.purge(0, 50)
                     except StoreError as error:
@@ -499,6 +502,13 @@ def everything(store: Store) -> None:
     store.purge(0)
 
 
+def shown(thing: object, depth: int = 4) -> object:
+    """What a debugger's view shows of our objects: all attributes, and theirs."""
+    if not depth or not type(thing).__module__.startswith("scrapy_polite.stores"):
+        return repr(thing)
+    return {name: shown(value, depth - 1) for name, value in vars(thing).items()}
+
+
 class TestSecrets:
     def test_the_password_of_a_url_or_of_the_environment_opens_it(
         self, own_server: Server, monkeypatch: pytest.MonkeyPatch
@@ -535,7 +545,7 @@ class TestSecrets:
         tell(lambda: open_store(f"postgresql://me@127.0.0.1/db?password={secret}&no_such={secret}"))
         tell(lambda: open_store(f"postgresql://me@127.0.0.1:1/db?password={secret}"))
         store = open_store(own_server.url(password=PASSWORD))
-        said.append(repr(store) + repr(vars(store)) + repr(vars(vars(store)["_link"])))
+        said.append(repr(store) + repr(shown(store)))
         own_server.stop()
         tell(store.held)
         tell(store.held)

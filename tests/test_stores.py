@@ -27,6 +27,7 @@ from scrapy_polite.stores.base import (
     Store,
     StoreError,
     StoreTooNewError,
+    hold_micros,
     open_store,
     redacted_url,
 )
@@ -389,8 +390,8 @@ class TestEveryStore:
                 elif kind == "hold":
                     store.hold(name, amount / SECOND, ERROR)
                     row = rows.get(name, Row(0, 0))
-                    if now + amount > max(now, row.hold):
-                        rows[name] = row._replace(hold=now + amount)
+                    if now + hold_micros(amount / SECOND) > max(now, row.hold):
+                        rows[name] = row._replace(hold=now + hold_micros(amount / SECOND))
                 elif kind == "release":
                     assert store.release(name) == (rows.get(name, Row(0, 0)).hold > now)
                     rows[name] = rows.get(name, Row(0, 0))._replace(hold=0)

@@ -6,25 +6,22 @@ import fcntl
 import os
 import sqlite3
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from .base import ACCEPTED, StoreError, StoreTooNewError
 from .schema import APPLICATION_ID, SCHEMA, SLOTS, VERSION, boot_id, rebase, same_boot
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BUSY = 10.0
 """Seconds. Only a foreign program (a shell on the file) can make us wait for SQLite's own lock: then for so long."""
 
 
 class Files:
-    """PATH, PATH-slots and PATH-lock. `open` once, `locked` around every transaction, `close` at the end."""
+    """PATH, PATH-slots and PATH-lock. `open` once, `take` and `give` around every transaction, `close` at the end."""
 
     def __init__(self, path: Path) -> None:
         self.path = Path(os.path.abspath(path.expanduser()))  # noqa: PTH100 (resolve() would follow links)
+        self._name = str(self.path)
         self._slots = self._beside("-slots")
         self._lock_path = self._beside("-lock")
         self._lock = -1
@@ -61,17 +58,20 @@ class Files:
         self._inode = self.path.stat().st_ino
         return db
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Alone among the processes that use the store; they take turns in the order in which they came."""
+    def take(self) -> None:
+        """From now on alone among the processes that use the store; they take turns in the order in which they came."""
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         try:
             # Two processes with two files under one name would have two rates.
-            if self.path.stat().st_ino != self._inode:
+            if os.stat(self._name).st_ino != self._inode:  # noqa: PTH116 (a Path takes twice as long, each time)
                 raise StoreError(f"POLITE_STORE: {self.path} was replaced while it was in use: start the crawl again")
-            yield
-        finally:
-            fcntl.flock(self._lock, fcntl.LOCK_UN)
+        except BaseException:
+            self.give()
+            raise
+
+    def give(self) -> None:
+        """To the next in line."""
+        fcntl.flock(self._lock, fcntl.LOCK_UN)
 
     def close(self) -> None:
         """Give back the lock's file."""

@@ -35,49 +35,50 @@ CREATE FUNCTION polite.standing(p_key text) RETURNS text LANGUAGE sql STABLE AS 
     SELECT coalesce((SELECT s.alias FROM polite.slot s WHERE s.key = p_key), p_key)
 $$;
 
--- One key. slot <= now + ahead: booked; later: refused, and nothing was written. No slot: ask again (with `alias`, for
--- that key instead).
-CREATE FUNCTION polite.book_one(p_key text, p_increment bigint, p_tolerance bigint, p_ahead bigint,
-    OUT slot bigint, OUT now bigint, OUT alias text) LANGUAGE plpgsql AS $$
+-- The three that book answer in one array, or NULL: ask again, since a key became an alias or was purged meanwhile. A slot
+-- beyond now + ahead is a refusal, and nothing was written.
+
+-- One key: {now, slot}.
+CREATE FUNCTION polite.book_one(p_key text, p_increment bigint, p_tolerance bigint, p_ahead bigint) RETURNS bigint[]
+    LANGUAGE plpgsql AS $$
+DECLARE
+    slot bigint;
+    now bigint;
+    known bigint;
+    other text;
 BEGIN
     FOR attempt IN 1..3 LOOP
-        -- The clock is read once, in the sub-select: what is charged is what is answered.
-        UPDATE polite.slot s
-            SET (due, last) = (SELECT greatest(s.due, y.start) + p_increment, y.start
-                FROM (SELECT greatest(s.due - p_tolerance, s.last, s.hold, polite.clock()) AS start) y)
+        -- What is not due is not locked. After a wait for the lock, the condition is looked at again.
+        SELECT s.due, greatest(s.due - p_tolerance, s.last, s.hold) INTO known, slot FROM polite.slot s
             WHERE s.key = p_key AND s.alias IS NULL
                 AND greatest(s.due - p_tolerance, s.last, s.hold) <= polite.clock() + p_ahead
-            RETURNING s.last INTO slot;
-        now := polite.clock();
+            FOR NO KEY UPDATE;
         IF FOUND THEN
-            -- Postgres computes the new row before it waits for whoever has locked the old one, and computes it again
-            -- only if that one changed it. So a slot in the past means that we waited: it is moved to the present.
-            IF slot < now - 1000 THEN
-                UPDATE polite.slot s SET due = greatest(s.due - p_increment, now) + p_increment, last = now
-                    WHERE s.key = p_key;
-                slot := now;
-            END IF;
-            now := least(now, slot);
-            RETURN;
+            now := polite.clock();
+            slot := greatest(slot, now);
+            UPDATE polite.slot s SET due = greatest(known, slot) + p_increment, last = slot WHERE s.key = p_key;
+            RETURN ARRAY[now, slot];
         END IF;
-        SELECT greatest(s.due - p_tolerance, s.last, s.hold), s.alias INTO slot, alias FROM polite.slot s WHERE s.key = p_key;
+        now := polite.clock();
+        SELECT greatest(s.due - p_tolerance, s.last, s.hold), s.alias INTO slot, other FROM polite.slot s WHERE s.key = p_key;
         IF NOT FOUND THEN
             INSERT INTO polite.slot (key) VALUES (p_key) ON CONFLICT DO NOTHING;
-        ELSIF alias IS NOT NULL THEN
-            slot := NULL;
-            RETURN;
+        ELSIF other IS NOT NULL THEN
+            RETURN NULL;
         ELSIF slot > now + p_ahead THEN
-            RETURN;
+            RETURN ARRAY[now, slot];
         END IF;
     END LOOP;
-    slot := NULL;
+    RETURN NULL;
 END $$;
 
--- All keys of one want, sorted. Answers as above; `slowest` is the position of the key that comes free last, `aliases` are
--- pairs of a key and the key that it stands for.
-CREATE FUNCTION polite.book_all(p_keys text[], p_increments bigint[], p_tolerances bigint[], p_ahead bigint,
-    OUT slot bigint, OUT now bigint, OUT slowest integer, OUT aliases text[]) LANGUAGE plpgsql AS $$
+-- All keys of one want, sorted: {now, slot, position of the key that comes free last}.
+CREATE FUNCTION polite.book_all(p_keys text[], p_increments bigint[], p_tolerances bigint[], p_ahead bigint) RETURNS bigint[]
+    LANGUAGE plpgsql AS $$
 DECLARE
+    now bigint;
+    slot bigint;
+    slowest integer;
     free bigint;
     latest bigint := 0;
     other text;
@@ -90,19 +91,15 @@ BEGIN
         IF NOT FOUND THEN
             missing := true;
         ELSIF other IS NOT NULL THEN
-            aliases := aliases || p_keys[i] || other;
+            RETURN NULL;
         ELSIF free > latest THEN
             latest := free;
             slowest := i;
         END IF;
     END LOOP;
-    IF aliases IS NOT NULL THEN
-        RETURN;
-    END IF;
     now := polite.clock();
     IF latest > now + p_ahead THEN
-        slot := latest;
-        RETURN;
+        RETURN ARRAY[now, latest, slowest];
     END IF;
     -- New rows first, and sorted too: an insert waits for another session's insert of the same key.
     IF missing THEN
@@ -113,7 +110,7 @@ BEGIN
         SELECT greatest(s.due - p_tolerances[i], s.last, s.hold), s.alias INTO free, other
             FROM polite.slot s WHERE s.key = p_keys[i] FOR NO KEY UPDATE;
         IF NOT FOUND OR other IS NOT NULL THEN
-            RETURN;
+            RETURN NULL;
         ELSIF free > latest THEN
             latest := free;
             slowest := i;
@@ -121,56 +118,60 @@ BEGIN
     END LOOP;
     now := polite.clock();
     slot := greatest(latest, now);
-    IF slot > now + p_ahead THEN
-        RETURN;
+    IF slot <= now + p_ahead THEN
+        FOR i IN 1..cardinality(p_keys) LOOP
+            UPDATE polite.slot s SET due = greatest(s.due, slot) + p_increments[i], last = slot WHERE s.key = p_keys[i];
+        END LOOP;
     END IF;
-    FOR i IN 1..cardinality(p_keys) LOOP
-        UPDATE polite.slot s SET due = greatest(s.due, slot) + p_increments[i], last = slot WHERE s.key = p_keys[i];
-    END LOOP;
+    RETURN ARRAY[now, slot, slowest];
 END $$;
 
 -- Several wants, in order; each sees what the ones before it have booked. p_keys: every key once, sorted. Demand i is about
--- key p_at[i]; the demands of want w end at p_ends[w]. Answers as above, one slot and one slowest demand a want.
+-- key p_at[i]; the demands of want w end at p_ends[w]. {now, and for each want its slot and its slowest demand}.
 CREATE FUNCTION polite.book_each(p_keys text[], p_at integer[], p_increments bigint[], p_tolerances bigint[],
-    p_ends integer[], p_ahead bigint,
-    OUT slots bigint[], OUT now bigint, OUT slowest integer[], OUT aliases text[]) LANGUAGE plpgsql AS $$
+    p_ends integer[], p_ahead bigint) RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
+    now bigint;
+    answers bigint[];
+    aliased boolean;
     dues bigint[];
     lasts bigint[];
     holds bigint[];
     locked boolean[] := array_fill(false, ARRAY[cardinality(p_keys)]);
     moved boolean[] := locked;
-    possible boolean[];
+    refused boolean[] := array_fill(false, ARRAY[cardinality(p_ends)]);
     row record;
-    wanted integer := 0;
+    wanted integer;
     start integer;
+    w integer;
     k integer;
     free bigint;
     latest bigint;
     missing boolean := false;
 BEGIN
-    SELECT array_agg(coalesce(s.due, 0) ORDER BY q.n), array_agg(coalesce(s.last, 0) ORDER BY q.n),
-            array_agg(coalesce(s.hold, 0) ORDER BY q.n), coalesce(bool_or(s.key IS NULL), false)
-        INTO dues, lasts, holds, missing
-        FROM unnest(p_keys) WITH ORDINALITY q (key, n) LEFT JOIN polite.slot s ON s.key = q.key;
-    SELECT array_agg(x ORDER BY q.n, x = s.alias) INTO aliases
-        FROM unnest(p_keys) WITH ORDINALITY q (key, n) JOIN polite.slot s ON s.key = q.key,
-            unnest(ARRAY[s.key, s.alias]) x
-        WHERE s.alias IS NOT NULL;
-    IF aliases IS NOT NULL THEN
-        RETURN;
+    -- Sorted once, below the aggregates: four with an ORDER BY of their own take four times as long.
+    SELECT array_agg(q.due), array_agg(q.last), array_agg(q.hold), coalesce(bool_or(q.known IS NULL), false),
+            coalesce(bool_or(q.alias IS NOT NULL), false)
+        INTO dues, lasts, holds, missing, aliased
+        FROM (SELECT coalesce(s.due, 0) AS due, coalesce(s.last, 0) AS last, coalesce(s.hold, 0) AS hold, s.key AS known, s.alias
+            FROM unnest(p_keys) WITH ORDINALITY q (key, n) LEFT JOIN polite.slot s ON s.key = q.key ORDER BY q.n) q;
+    IF aliased THEN
+        RETURN NULL;
     END IF;
     -- Only the keys of wants that may pass are locked. Due times do not come nearer, so the others stay refused.
     now := polite.clock();
+    w := 1;
+    FOR i IN 1..cardinality(p_at) LOOP
+        WHILE i > p_ends[w] LOOP
+            w := w + 1;
+        END LOOP;
+        IF greatest(dues[p_at[i]] - p_tolerances[i], lasts[p_at[i]], holds[p_at[i]]) > now + p_ahead THEN
+            refused[w] := true;
+        END IF;
+    END LOOP;
     start := 1;
     FOR want IN 1..cardinality(p_ends) LOOP
-        latest := 0;
-        FOR i IN start..p_ends[want] LOOP
-            k := p_at[i];
-            latest := greatest(latest, dues[k] - p_tolerances[i], lasts[k], holds[k]);
-        END LOOP;
-        possible[want] := latest <= now + p_ahead;
-        IF possible[want] THEN
+        IF NOT refused[want] THEN
             FOR i IN start..p_ends[want] LOOP
                 locked[p_at[i]] := true;
             END LOOP;
@@ -189,8 +190,7 @@ BEGIN
                 WHERE q.wanted ORDER BY q.n FOR NO KEY UPDATE OF s
         LOOP
             IF row.alias IS NOT NULL THEN
-                now := NULL;
-                RETURN;
+                RETURN NULL;
             END IF;
             dues[row.n] := row.due;
             lasts[row.n] := row.last;
@@ -198,11 +198,11 @@ BEGIN
             wanted := wanted - 1;
         END LOOP;
         IF wanted > 0 THEN
-            now := NULL;
-            RETURN;
+            RETURN NULL;
         END IF;
         now := polite.clock();
     END IF;
+    answers[1] := now;
     start := 1;
     FOR want IN 1..cardinality(p_ends) LOOP
         latest := now;
@@ -214,8 +214,8 @@ BEGIN
                 k := i;
             END IF;
         END LOOP;
-        slowest[want] := k;
-        IF possible[want] AND latest <= now + p_ahead THEN
+        answers[2 * want + 1] := k;
+        IF NOT refused[want] AND latest <= now + p_ahead THEN
             FOR i IN start..p_ends[want] LOOP
                 k := p_at[i];
                 dues[k] := greatest(dues[k], latest) + p_increments[i];
@@ -226,13 +226,14 @@ BEGIN
             -- Refused by what stood there before we waited for a lock: that it has come free since is for the next call.
             latest := greatest(latest, now + p_ahead + 1);
         END IF;
-        slots[want] := latest;
+        answers[2 * want] := latest;
         start := p_ends[want] + 1;
     END LOOP;
     IF true = ANY (moved) THEN
         UPDATE polite.slot s SET due = q.due, last = q.last
             FROM unnest(p_keys, dues, lasts, moved) q (key, due, last, moved) WHERE s.key = q.key AND q.moved;
     END IF;
+    RETURN answers;
 END $$;
 
 -- The microseconds now in force; NULL: ask again.

@@ -18,23 +18,18 @@ as PgBouncer) has to work in session mode.
 
 from __future__ import annotations
 
-import os
-from threading import Lock
 from typing import TYPE_CHECKING, cast
 
 from scrapy_polite.limits.gcra import Booked, Wait, merged
 
-from .base import ACCEPTED, MICRO, Cause, Held, Peek, StoreError, StoreTooNewError, hold_micros, settle_micros
+from .base import MICRO, Cause, Held, Peek, StoreError, hold_micros, settle_micros
 from .memory import follow, monotonic_micros
-from .pglink import Link, SilentServerError
-from .pgschema import NotOursError, prepare
+from .pgsession import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from scrapy_polite.limits.gcra import Want
-
-    from .pglink import Connection, Rows
 
 AGAIN = 10
 """Times that a call is repeated because keys became aliases, or were purged, while it waited for their locks."""
@@ -45,15 +40,14 @@ ALIASES_KEPT = 60 * MICRO
 STEP = 1_000
 """Rows that one statement purges, so that nobody waits long for their locks."""
 
-FRESH = 3_600 * MICRO
-"""Microseconds after a lost connection for which every key is looked at: no interval is longer than that."""
+NOTHING: dict[str, str] = {}
 
-OUR_FAULT = ("40001", "40P01", "55P03", "57014")
-"""Serialization failure, deadlock, lock not available, query cancelled (Postgres, Appendix A): the session is still good."""
-
-BOOK_ONE = "SELECT * FROM polite.book_one(%s, %s, %s, %s)"
-BOOK_ALL = "SELECT * FROM polite.book_all(%s::text[], %s::bigint[], %s::bigint[], %s)"
-BOOK_EACH = "SELECT * FROM polite.book_each(%s::text[], %s::int[], %s::bigint[], %s::bigint[], %s::int[], %s)"
+# All numbers go as text: psycopg would send each in the smallest type that it fits, and every mix of types would be a
+# statement of its own to prepare.
+BOOK_ONE = "SELECT polite.book_one(%s, %s, %s, %s)"
+BOOK_ALL = "SELECT polite.book_all(%s::text[], %s::bigint[], %s::bigint[], %s)"
+BOOK_EACH = "SELECT polite.book_each(%s::text[], %s::int[], %s::bigint[], %s::bigint[], %s::int[], %s)"
+ALIASES = "SELECT s.key, s.alias FROM polite.slot s WHERE s.key = ANY (%s::text[]) AND s.alias IS NOT NULL"
 PEEK = """
 SELECT q.key, greatest(0, s.due - c.now, s.last - c.now), greatest(0, s.hold - c.now), s.kind, s.reason, s.stated
 FROM unnest(%s::text[]) q (key), LATERAL (SELECT polite.standing(q.key) AS key OFFSET 0) k,
@@ -78,85 +72,62 @@ class PostgresStore:
     blocking = True
 
     def __init__(self, url: str) -> None:
-        self._link = Link(url)
-        self._lock = Lock()
-        self._process = os.getpid()
-        self._open = True
+        self._session = Session(url)
         self._alias: dict[str, str] = {}
         self._alias_end = 0
-        self._since: int | None = None
-        """When the connection came back, on our monotonic clock (microseconds); None: it was not lost lately."""
-        self._db: Connection | None = None
-        wrong = ""
-        try:
-            self._connect()
-        except StoreTooNewError:
-            raise
-        except (self._link.errors, NotOursError, SilentServerError, OSError) as error:
-            wrong = self._link.scrubbed(error)
-        if wrong:
-            # Not in the handler: psycopg's error knows the connection, and with it the password.
-            raise ValueError(
-                f"POLITE_STORE: no store can be had at {self._link.shown}: {wrong}. Give the URL of a server that runs, and of "
-                f"a database in which this role may use or make the schema polite; accepted: {ACCEPTED}"
-            )
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._link.shown!r})"
+        return f"{type(self).__name__}({self._session.shown!r})"
 
     def now(self) -> int:
-        return _int(self._ask("SELECT polite.clock()")[0][0])
+        return _int(self._session.ask("SELECT polite.clock()")[0][0])
 
     def book(self, wants: Sequence[Want], ahead: int = 0) -> list[Booked | Wait]:
+        self._session.connected()
         if not wants:
-            self._check()
-            return []
+            self._session.check()
+        if len(wants) == 1 and not self._alias and self._session.back is None:
+            # Nearly always: nothing to follow, nothing lost.
+            found = self._booked([merged(wants[0])], ahead)
+            if found is not None:
+                return found
+            self._learn([wants[0]])
         for _ in range(AGAIN):
             alias = self._alias
             if alias and monotonic_micros() > self._alias_end:
                 alias = self._alias = {}
-            plans: list[tuple[Want, dict[str, str]]] = []
-            for want in wants:
-                followed, asked = follow(want, alias) if alias else (want, {})
-                plans.append((merged(followed), asked))
-            answers: list[Booked | Wait | None] = [None] * len(wants)
-            with self._lock:
-                if self._db is None:
-                    self._reconnect()
-                if self._since is not None:
-                    answers = [self._rest(want) for want, _ in plans]
-                places = [place for place, answer in enumerate(answers) if answer is None]
-                found = self._booked([plans[place][0] for place in places], ahead) if places else []
+            followed = [follow(want, alias) for want in wants] if alias else [(want, NOTHING) for want in wants]
+            plans = [merged(want) for want, _ in followed]
+            answers = [self._rest(want) for want in plans]
+            asked = [want for want, rest in zip(plans, answers, strict=True) if rest is None]
+            found = self._booked(asked, ahead)
             if found is None:
+                self._learn(asked)
                 continue
-            for place, answer in zip(places, found, strict=True):
-                answers[place] = answer
-            return [
-                Wait(answer.micros, asked.get(answer.key, answer.key)) if isinstance(answer, Wait) else cast("Booked", answer)
-                for answer, (_, asked) in zip(answers, plans, strict=True)
-            ]
-        raise StoreError(f"POLITE_STORE: {self._link.shown}: the keys of a booking changed {AGAIN} times while it was made")
+            rest = iter(found)
+            return [_named(answer or next(rest), names) for answer, (_, names) in zip(answers, followed, strict=True)]
+        raise StoreError(f"POLITE_STORE: {self._session.shown}: the keys of a booking changed {AGAIN} times while it was made")
 
     def _booked(self, wants: list[Want], ahead: int) -> list[Booked | Wait] | None:
-        """The answers, or None to ask again. The lock is ours."""
-        if len(wants) > 1 or not wants[0]:
-            return self._each(wants, ahead)
+        """The answers of the server, or None to ask again."""
+        if len(wants) != 1 or not wants[0]:
+            return self._each(wants, ahead) if wants else []
         want = wants[0]
+        values: tuple[object, ...]
         if len(want) == 1:
-            key, increment, tolerance = want[0].key, want[0].increment, want[0].tolerance
-            slot, now, alias = self._run(BOOK_ONE, (key, increment, tolerance, ahead))[0]
-            slowest: object = 1
-            aliases: object = None if alias is None else [key, alias]
+            values = (want[0].key, str(want[0].increment), str(want[0].tolerance), str(ahead))
+            answer = self._answer(BOOK_ONE, values)
         else:
             want = tuple(sorted(want, key=lambda demand: demand.key))
-            keys = [demand.key for demand in want]
             increments, tolerances = _array(demand.increment for demand in want), _array(demand.tolerance for demand in want)
-            slot, now, slowest, aliases = self._run(BOOK_ALL, (_texts(keys), increments, tolerances, ahead))[0]
-        if slot is None:
-            self._learn(aliases)
+            values = (_texts(demand.key for demand in want), increments, tolerances, str(ahead))
+            answer = self._answer(BOOK_ALL, values)
+        if answer is None:
             return None
-        slot, now = _int(slot), _int(now)
-        return [Booked(slot, now) if slot <= now + ahead else Wait(slot - now, want[_int(slowest) - 1].key)]
+        now, slot = answer[0], answer[1]
+        if slot <= now + ahead:
+            return [Booked(slot, now)]
+        return [Wait(slot - now, want[answer[2] - 1].key if len(want) > 1 else want[0].key)]
 
     def _each(self, wants: list[Want], ahead: int) -> list[Booked | Wait] | None:
         demands = [demand for want in wants for demand in want]
@@ -166,59 +137,51 @@ class PostgresStore:
         for want in wants:
             end += len(want)
             ends.append(end)
-        slots, now, slowest, aliases = self._run(
-            BOOK_EACH,
-            (
-                _texts(keys),
-                _array(position[demand.key] for demand in demands),
-                _array(demand.increment for demand in demands),
-                _array(demand.tolerance for demand in demands),
-                _array(ends),
-                ahead,
-            ),
-        )[0]
-        if slots is None or now is None:
-            self._learn(aliases)
+        at = _array(position[demand.key] for demand in demands)
+        increments, tolerances = _array(demand.increment for demand in demands), _array(demand.tolerance for demand in demands)
+        answer = self._answer(BOOK_EACH, (_texts(keys), at, increments, tolerances, _array(ends), str(ahead)))
+        if answer is None:
             return None
-        now = _int(now)
-        answers: list[Booked | Wait] = []
-        for slot, late in zip(cast("list[int]", slots), cast("list[int | None]", slowest), strict=True):
-            if late is None or slot <= now + ahead:
-                answers.append(Booked(slot, now))
-            else:
-                answers.append(Wait(slot - now, demands[late - 1].key))
-        return answers
+        now, *pairs = answer
+        return [
+            Booked(slot, now) if slot <= now + ahead else Wait(slot - now, demands[slowest - 1].key)
+            for slot, slowest in zip(pairs[::2], pairs[1::2], strict=True)
+        ]
+
+    def _answer(self, query: str, values: tuple[object, ...]) -> list[int] | None:
+        return cast("list[int] | None", self._session.ask(query, values, connect=False)[0][0])
 
     def _rest(self, want: Want) -> Wait | None:
         """How long `want` still has to wait because the connection was lost: its keys may have been booked just then."""
-        passed = monotonic_micros() - cast("int", self._since)
-        if passed > FRESH:
-            self._since = None
+        if self._session.back is None:
             return None
+        passed = monotonic_micros() - self._session.back
         left, key = max(((demand.increment - demand.tolerance - passed, demand.key) for demand in want), default=(0, ""))
         return Wait(left, key) if left > 0 else None
 
-    def _learn(self, aliases: object) -> None:
-        if isinstance(aliases, list):
-            known = self._alias | dict(zip(aliases[::2], aliases[1::2], strict=True))
-            # What pointed to a name that is now an alias itself points on.
-            self._alias = {key: known.get(name, name) for key, name in known.items()}
-            self._alias_end = monotonic_micros() + ALIASES_KEPT
+    def _learn(self, wants: list[Want]) -> None:
+        """Ask for the aliases among the keys of `wants`."""
+        new = {
+            str(key): str(name) for key, name in self._session.ask(ALIASES, (_texts(d.key for want in wants for d in want),))
+        }
+        # What pointed to a name that is now an alias itself points on.
+        self._alias = {key: new.get(name, name) for key, name in (self._alias | new).items()}
+        self._alias_end = monotonic_micros() + ALIASES_KEPT
 
     def hold(self, key: str, seconds: float, cause: Cause) -> float:
-        values = (key, hold_micros(seconds), cause.kind, cause.reason, cause.stated)
+        values = (key, str(hold_micros(seconds)), cause.kind, cause.reason, cause.stated)
         return _int(self._agreed("SELECT polite.hold(%s, %s, %s, %s, %s)", values)) / MICRO
 
     def release(self, key: str) -> bool:
         return bool(self._agreed("SELECT polite.release(%s)", (key,)))
 
     def settle(self, key: str, micros: int) -> None:
-        self._ask("SELECT polite.settle(%s, %s)", (key, settle_micros(micros)))
+        self._session.ask("SELECT polite.settle(%s, %s)", (key, str(settle_micros(micros))))
 
     def peek(self, keys: Iterable[str]) -> dict[str, Peek]:
         asked = list(dict.fromkeys(keys))
         seen = {key: Peek(0, 0, None) for key in asked}
-        for key, due, hold, kind, reason, stated in self._ask(PEEK, (_texts(asked),)):
+        for key, due, hold, kind, reason, stated in self._session.ask(PEEK, (_texts(asked),)):
             cause = Cause(str(kind), str(reason), bool(stated)) if _int(hold) else None
             seen[str(key)] = Peek(_int(due) / MICRO, _int(hold) / MICRO, cause)
         return seen
@@ -226,15 +189,15 @@ class PostgresStore:
     def held(self) -> list[Held]:
         return [
             Held(str(key), _int(left) / MICRO, Cause(str(kind), str(reason), bool(stated)))
-            for key, left, kind, reason, stated in self._ask(HELD)
+            for key, left, kind, reason, stated in self._session.ask(HELD)
         ]
 
     def origin(self, anchors: Sequence[str], name: str) -> str:
-        return str(self._ask("SELECT polite.origin_of(%s::text[], %s)", (_texts(dict.fromkeys(anchors)), name))[0][0])
+        return str(self._session.ask("SELECT polite.origin_of(%s::text[], %s)", (_texts(dict.fromkeys(anchors)), name))[0][0])
 
     def origins(self) -> dict[str, list[str]]:
         named: dict[str, list[str]] = {}
-        for name, anchor in self._ask(ORIGINS):
+        for name, anchor in self._session.ask(ORIGINS):
             named.setdefault(str(name), []).append(str(anchor))
         return named
 
@@ -242,79 +205,28 @@ class PostgresStore:
         gone, micros = 0, hold_micros(idle)
         while gone < limit:
             step = min(STEP, limit - gone)
-            now_gone = _int(self._ask("SELECT polite.purge(%s, %s)", (micros, step))[0][0])
+            now_gone = _int(self._session.ask("SELECT polite.purge(%s, %s)", (str(micros), str(step)))[0][0])
             gone += now_gone
             if now_gone < step:
                 break
-        self._check()
+        self._session.check()
         return gone
 
     def close(self) -> None:
-        with self._lock:
-            self._open = False
-            db, self._db = self._db, None
-            if db is not None and self._process == os.getpid():
-                db.close()
+        self._session.close()
 
     def _agreed(self, query: str, values: tuple[object, ...]) -> object:
         """The answer of a function that answers NULL when it has to be asked again."""
         for _ in range(AGAIN):
-            answer = self._ask(query, values)[0][0]
+            answer = self._session.ask(query, values)[0][0]
             if answer is not None:
                 return answer
-        raise StoreError(f"POLITE_STORE: {self._link.shown}: a key changed {AGAIN} times while it was written")
+        raise StoreError(f"POLITE_STORE: {self._session.shown}: a key changed {AGAIN} times while it was written")
 
-    def _ask(self, query: str, values: tuple[object, ...] = ()) -> list[Rows]:
-        with self._lock:
-            if self._db is None:
-                self._reconnect()
-            return self._run(query, values)
 
-    def _check(self) -> None:
-        if not self._open:
-            raise StoreError("the store was closed")
-        if self._process != os.getpid():
-            raise StoreError(f"{self._link.shown} was opened by another process, before a fork: open it again in this one")
-
-    def _connect(self) -> None:
-        db = self._link.open()
-        try:
-            prepare(db, self._link.shown)
-        except BaseException:
-            db.close()
-            raise
-        self._db = db
-        self._cursor = db.cursor()
-
-    def _reconnect(self) -> None:
-        self._check()
-        wrong = ""
-        try:
-            self._connect()
-        except (self._link.errors, NotOursError, SilentServerError, OSError) as error:
-            wrong = self._link.scrubbed(error)
-        if wrong:
-            raise StoreError(f"POLITE_STORE: {self._link.shown} cannot be reached: {wrong}")
-        self._since = monotonic_micros()
-        self._alias = {}
-
-    def _run(self, query: str, values: tuple[object, ...]) -> list[Rows]:
-        """The rows of one prepared statement; the lock is ours, and there is a connection."""
-        self._check()
-        wrong = ""
-        try:
-            self._cursor.execute(query, values, prepare=True)
-            return self._cursor.fetchall()
-        except (self._link.errors, SilentServerError, OSError) as error:
-            wrong = self._link.scrubbed(error)
-            if getattr(error, "sqlstate", None) not in OUR_FAULT:
-                self._lose()
-        raise StoreError(f"POLITE_STORE: {self._link.shown} cannot answer: {wrong}")
-
-    def _lose(self) -> None:
-        db, self._db = self._db, None
-        if db is not None:
-            db.close()
+def _named(answer: Booked | Wait, names: dict[str, str]) -> Booked | Wait:
+    """A wait names the key as the want did."""
+    return Wait(answer.micros, names[answer.key]) if names and isinstance(answer, Wait) and answer.key in names else answer
 
 
 def _int(value: object) -> int:

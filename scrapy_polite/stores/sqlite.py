@@ -22,6 +22,7 @@ import os
 import sqlite3
 import time
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -41,11 +42,12 @@ if TYPE_CHECKING:
 CHUNK = 900
 
 FIND = """
-WITH asked(key) AS (VALUES {places}), named(asked, key) AS (
-    SELECT asked.key, coalesce(origin.alias, asked.key) FROM asked LEFT JOIN origin ON origin.name = asked.key)
-SELECT named.asked, named.key, coalesce(slot.due, 0), coalesce(slot.last, 0), coalesce(hold.until, 0),
+WITH asked(key) AS (VALUES {places})
+SELECT asked.key, coalesce(origin.alias, asked.key), coalesce(slot.due, 0), coalesce(slot.last, 0), coalesce(hold.until, 0),
     hold.kind, hold.reason, hold.stated
-FROM named LEFT JOIN slots.slot AS slot ON slot.key = named.key LEFT JOIN hold ON hold.key = named.key
+FROM asked LEFT JOIN origin ON origin.name = asked.key
+    LEFT JOIN slots.slot AS slot ON slot.key = coalesce(origin.alias, asked.key)
+    LEFT JOIN hold ON hold.key = coalesce(origin.alias, asked.key)
 """
 MOVE = """
 INSERT INTO slots.slot (key, due, last) VALUES (?, ?, ?)
@@ -81,6 +83,8 @@ class SQLiteStore:
         self._lock = Lock()
         self._files = Files(path)
         self._db = self._files.open(clock())
+        # Kept, since each connection.execute makes a new one.
+        self._steps = self._db.cursor()
         self._process = os.getpid()
         self._open = True
 
@@ -110,7 +114,10 @@ class SQLiteStore:
                     rows.update(outcome[1])
                     moved.update(outcome[1])
             # A refusal writes nothing: most answers of a busy crawl are refusals.
-            if moved:
+            if len(moved) == 1:
+                ((key, row),) = moved.items()
+                db.execute(MOVE, (key, row.due, row.last))
+            elif moved:
                 db.executemany(MOVE, [(key, row.due, row.last) for key, row in moved.items()])
         return answers
 
@@ -209,6 +216,7 @@ class SQLiteStore:
         with self._lock:
             if self._open and self._process == os.getpid():
                 self._open = False
+                self._steps.close()
                 self._db.close()
                 self._files.close()
 
@@ -225,21 +233,24 @@ class SQLiteStore:
             self._check()
             db = self._db
             try:
-                with self._files.locked():
+                self._files.take()
+                try:
+                    if durable:
+                        db.execute("PRAGMA main.synchronous = FULL")
+                    # Deferred: who only reads locks nothing. Safe, since the lock's file keeps other writers out.
+                    self._steps.execute("BEGIN")
+                    yield db
+                    self._steps.execute("COMMIT")
+                except BaseException:
+                    with suppress(sqlite3.Error):
+                        db.execute("ROLLBACK")
+                    raise
+                finally:
                     try:
                         if durable:
-                            db.execute("PRAGMA main.synchronous = FULL")
-                        # Deferred: who only reads locks nothing. Safe, since `locked` keeps other writers out.
-                        db.execute("BEGIN")
-                        yield db
-                        db.execute("COMMIT")
-                    except BaseException:
-                        with suppress(sqlite3.Error):
-                            db.execute("ROLLBACK")
-                        raise
-                    finally:
-                        if durable:
                             db.execute("PRAGMA main.synchronous = NORMAL")
+                    finally:
+                        self._files.give()
             except (sqlite3.Error, OSError) as error:
                 raise StoreError(f"POLITE_STORE: {self.path} cannot answer: {error}") from error
 
@@ -259,14 +270,18 @@ def _find(db: sqlite3.Connection, keys: Iterable[str]) -> _Found:
     found, wanted = _Found(), list(keys)
     for start in range(0, len(wanted), CHUNK):
         chunk = wanted[start : start + CHUNK]
-        query = FIND.format(places=", ".join(["(?)"] * len(chunk)))
-        for asked, key, due, last, hold, kind, reason, stated in db.execute(query, chunk):
+        for asked, key, due, last, hold, kind, reason, stated in db.execute(_find_query(len(chunk)), chunk):
             found.rows[key] = Row(due, last, hold)
             if key != asked:
                 found.alias[asked] = key
             if kind is not None:
                 found.causes[key] = Cause(kind, reason, bool(stated))
     return found
+
+
+@lru_cache(maxsize=CHUNK)
+def _find_query(keys: int) -> str:
+    return FIND.format(places=", ".join(["(?)"] * keys))
 
 
 def _age(db: sqlite3.Connection, name: str) -> int:

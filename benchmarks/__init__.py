@@ -1,0 +1,1 @@
+"""Measurements, each comparing in one run. See docs/benchmarks.md."""

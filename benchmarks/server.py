@@ -1,0 +1,153 @@
+"""The server of the benchmarks, in a process of its own: tiny pages, answered at once, on one port of some loopback addresses.
+
+    python -m benchmarks.server ADDRESS ... [--tls]
+
+Prints its port, then answers each line of its standard input with the arrivals so far, as JSON: [stamp of the kernel on
+CLOCK_MONOTONIC, address, path]. Ends when its standard input does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import socket
+import ssl
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "example_project"))
+
+from town.stamping import Listener, connection_of  # noqa: E402
+
+PAGE = b"<html><body><p>A page.</p></body></html>"
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%b" % (len(PAGE), PAGE)
+END = b"\r\n\r\n"
+
+
+class Visit(asyncio.Protocol):
+    """Requests without bodies, one after the other. ``arrivals`` None: nobody asks for them."""
+
+    def __init__(self, arrivals: list[tuple[float, str, str]] | None) -> None:
+        self._arrivals = arrivals
+        self._received = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._address = transport.get_extra_info("sockname")[0]
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        while END in self._received:
+            head, _, self._received = self._received.partition(END)
+            if self._arrivals is not None:
+                connection = connection_of(self._transport)
+                assert connection is not None
+                self._arrivals.append((connection.stamp, self._address, head.split(b" ", 2)[1].decode()))
+            self._transport.write(ANSWER)
+
+
+async def serve(addresses: Sequence[str], tls: bool, stamps: bool) -> None:
+    context = None
+    if tls:
+        import trustme
+
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        trustme.CA().issue_cert(*addresses).configure_cert(context)
+    loop = asyncio.get_running_loop()
+    arrivals: list[tuple[float, str, str]] | None = [] if stamps else None
+    for listener in listening(addresses, Listener if stamps else socket.socket):
+        await loop.create_server(lambda: Visit(arrivals), sock=listener, ssl=context)
+        port = listener.getsockname()[1]
+    print(port, flush=True)
+    lines = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    while await lines.readline():
+        print(json.dumps(arrivals), flush=True)
+
+
+def listening(addresses: Sequence[str], kind: type[socket.socket]) -> list[socket.socket]:
+    """One free port, the same on every address."""
+    while True:
+        sockets = [kind(socket.AF_INET, socket.SOCK_STREAM) for _ in addresses]
+        try:
+            port = 0
+            for one, address in zip(sockets, addresses, strict=True):
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                one.bind((address, port))
+                port = one.getsockname()[1]
+        except OSError:
+            for one in sockets:
+                one.close()
+            continue
+        for one in sockets:
+            one.listen(512)
+        return sockets
+
+
+class Server:
+    """``with Server(addresses) as server``: it runs, at ``server.port``. ``stamps``: arrivals are written down."""
+
+    def __init__(self, addresses: Sequence[str], *, tls: bool = False, stamps: bool = True) -> None:
+        self._addresses = addresses
+        self._options = ["--tls"] * tls + ["--no-stamps"] * (not stamps)
+        self._scheme = "https" if tls else "http"
+
+    def __enter__(self) -> Server:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.server", *self._addresses, *self._options],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.port = int(self._line())
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
+
+    def url(self, address: str, path: str) -> str:
+        return f"{self._scheme}://{address}:{self.port}{path}"
+
+    def arrivals(self) -> list[tuple[float, str, str]]:
+        assert self._process.stdin is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        return [(at, address, path) for at, address, path in json.loads(self._line())]
+
+    def _line(self) -> str:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError("The server of the benchmark has ended")
+        return line
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("addresses", nargs="+")
+    parser.add_argument("--tls", action="store_true")
+    parser.add_argument("--no-stamps", action="store_true")
+    options = parser.parse_args()
+    asyncio.run(serve(options.addresses, options.tls, not options.no_stamps))
+
+
+if __name__ == "__main__":
+    main()
