@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from scrapy_polite.limits.plan import Charge
     from scrapy_polite.opening import Robots, Source
     from scrapy_polite.politeness import Placed, Politeness
-    from scrapy_polite.ticket import Ticket
 
 __all__ = ["Agenda"]
 
@@ -132,6 +131,22 @@ class Agenda:
         finally:
             self._inside -= 1
 
+    def handed_out(self, request: Request) -> bool:
+        """Whether the request had a turn and is in the downloader for it."""
+        return self._bench.has_loan(request)
+
+    async def turn_inside(self, request: Request) -> None:
+        """As :meth:`turn`, for one that is inside the downloader and has to wait there, as nobody outside knows of turns."""
+        self._inside += 1
+        try:
+            await self._stand_for_turn(self._politeness.site_of(request.url), request)
+        finally:
+            self._inside -= 1
+
+    @property
+    def is_closing(self) -> bool:
+        return self._closing
+
     async def _stand_for_turn(self, site: str, request: Request) -> None:
         if self._closing:
             raise NotNow("the spider is closing")
@@ -163,8 +178,8 @@ class Agenda:
 
     # -- what the wire tells
 
-    def booked(self, ticket: Ticket) -> None:
-        self._bench.booked(ticket.request, self._lent(ticket.charges), time.monotonic())
+    def booked(self, request: Request, charges: Iterable[Charge]) -> None:
+        self._bench.booked(request, self._lent(charges), time.monotonic())
         self.soon()
 
     def learn(self, wait: Wait) -> None:
@@ -234,10 +249,11 @@ class Agenda:
 
     def _serve_turn(self, site: str) -> None:
         line = self._waiting[site]
-        future, request = line.popleft()
+        future, request = line[0]
         if not future.done():
             self._enter(site, request, _TURNS)
             future.set_result(None)
+        line.popleft()
         if not line:
             del self._waiting[site]
             self._bench.leave(site, _TURNS)
@@ -267,9 +283,7 @@ class Agenda:
         keys = self._politeness.keys_of(site)
         if keys is None:
             return {}
-        meta = request.meta
-        kind = meta.get("polite_kind") or self._politeness.config.kinds.of(request.url)
-        sort = (keys, kind, meta.get("polite_cost"))
+        sort = (keys, *self._politeness.sort_of(request))
         lent = self._lents.get(sort)
         if lent is None:
             if len(self._lents) > LENTS:

@@ -16,6 +16,8 @@ from scrapy.exceptions import IgnoreRequest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from scrapy import Request
+
 __all__ = ["NotNow", "RequestRefused", "Unprotected", "said_at_start"]
 
 logger = logging.getLogger(__name__)
@@ -44,9 +46,11 @@ class RequestRefused(IgnoreRequest):  # type: ignore[misc,unused-ignore]
 class NotNow(IgnoreRequest):  # type: ignore[misc,unused-ignore]
     """The request was not sent and must wait its turn again: a hold, a wait too long for the downloader, or shutdown."""
 
-    def __init__(self, why: str) -> None:
+    def __init__(self, why: str, request: Request | None = None) -> None:
         super().__init__(f"not now: {why}")
         self.why = why
+        self.request = request
+        """The one that was not sent, where whoever fetches it is told: after a redirect it is another than was asked for."""
 
 
 class Unprotected(RequestRefused):

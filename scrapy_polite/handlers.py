@@ -96,7 +96,7 @@ class _PoliteHandler:
         visit = await self._visit(request, target, placed)
         site = placed.keys[0]
         kind, charges = self.politeness.plan(request, site, placed.keys)
-        ticket = Ticket(self.politeness, request, site, kind, charges)
+        ticket = Ticket(self.politeness, request, request.url, site, kind, charges)
         self.politeness.tickets[request] = ticket
         request.meta["polite"] = {
             "site": site,
@@ -109,6 +109,7 @@ class _PoliteHandler:
         try:
             response = await self._fetch(canonical(request, target), ticket, visit)
         finally:
+            ticket.request = None
             if proxy:
                 request.meta["proxy"] = proxy  # For a retry, as it was.
         if ticket.sent is not None:

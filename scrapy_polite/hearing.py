@@ -17,16 +17,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Hearing", "Hold"]
 
+NOT_SERVED: Final = (429, 503)
+"""What means "later" (RFC 6585 section 4, RFC 9110 section 15.6.4). A redirect or a 404 with a Retry-After is an answer: its
+site is held, and it is passed on, as asking again would not change it."""
+
 REMEMBERED: Final = 50_000
 """Sites whose state is kept. The oldest goes first: a site that was not heard of for so long starts at its first rung."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """The site is to be held for ``seconds``."""
+    """The site is to be held for ``seconds``. ``served``: the answer is nevertheless one for whoever asked."""
 
     seconds: float
     cause: Cause
+    served: bool
 
 
 @dataclass(slots=True)
@@ -60,7 +65,8 @@ class Hearing:
         if refusal.run and not heard.run.broken:
             return None
         heard.state, seconds = self._ladders.step(heard.state, refusal.kind, started, now, self._random, refusal.stated)
-        return Hold(seconds, Cause(refusal.kind, refusal.reason, refusal.stated is not None))
+        cause = Cause(refusal.kind, refusal.reason, refusal.stated is not None)
+        return Hold(seconds, cause, served=not (status in NOT_SERVED or refusal.run or refusal.kind == "challenge"))
 
     def _of(self, site: str) -> _Heard:
         heard = self._heard.setdefault(site, _Heard())

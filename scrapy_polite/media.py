@@ -216,7 +216,7 @@ class PoliteImagesPipeline(ImagesPipeline):
                 if Politeness.of(self.crawler) is None:
                     return self._deferred(error, request, info, item)
                 try:
-                    await self._turn(request)
+                    await self._turn(error.request or request)
                 except NotNow as closing:
                     return self._deferred(closing, request, info, item)
             except _FileException as error:

@@ -66,26 +66,28 @@ class ListenerMiddleware:
         ticket = self._politeness.tickets.get(request)
         if ticket is None:
             return response  # Nothing was sent for it.
-        seconds = await self._politeness.hear(ticket, response.status, headers_of(response))
-        if seconds is None:
-            return response
-        return self._again(request, f"held for {seconds:.1f} s after status {response.status}")
+        served = await self._politeness.hear(ticket, response.status, headers_of(response))
+        return response if served else await self._again(request, f"its site is held after status {response.status}")
 
     async def process_exception(self, request: Request, exception: Exception) -> Request | None:
         if isinstance(exception, NotNow):
-            again = self._again(request, exception.why)
-            if not self._queue_waits:
-                await asyncio.sleep(BREATH)
-            return again
+            return await self._again(request, exception.why)
         if isinstance(exception, Unprotected):
             logger.critical("%s", exception)
         return None
 
-    def _again(self, request: Request, why: str) -> Request:
+    async def _again(self, request: Request, why: str) -> Request:
+        """The request, for another turn: of the scheduler, or, where it came past that, of its own."""
         if request.meta.get(BYPASSES):
-            raise NotNow(why)
+            raise NotNow(why, request)
         again: Request = request.replace(dont_filter=True)
         again.meta[AGAIN] = request.meta.get(AGAIN, 0) + 1
+        agenda = self._politeness.agenda
+        if not self._queue_waits:
+            await asyncio.sleep(BREATH)
+        elif agenda is not None and not agenda.handed_out(request):
+            # Somebody's engine.download_async(), which knows nothing of turns and would send it at once.
+            await agenda.turn_inside(again)
         return again
 
 

@@ -14,7 +14,7 @@ from scrapy.utils.conf import closest_scrapy_cfg, get_config
 
 from scrapy_polite.settings import BESIDE_THE_STORE
 
-__all__ = ["ledger_path", "store_url"]
+__all__ = ["ledger_path", "store_url", "writable"]
 
 _SQLITE: Final = "sqlite:"
 
@@ -56,3 +56,12 @@ def ledger_path(ledger: str | None, url: str) -> Path | None:
         return None
     store = Path(url.removeprefix(_SQLITE))
     return store.with_name(store.stem + ".ledger.sqlite")
+
+
+def writable(ledger: Path) -> None:
+    """``ValueError`` where no file can be written: a ledger that is asked for and not kept proves nothing."""
+    if ledger.is_dir() or not os.access(ledger if ledger.exists() else ledger.parent, os.W_OK):
+        raise ValueError(
+            f"POLITE_LEDGER: {ledger} cannot be written. Accepted is a file in a directory that exists and that this user may "
+            "write to; None for no ledger."
+        )

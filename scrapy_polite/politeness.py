@@ -27,9 +27,9 @@ from scrapy_polite.naming.hosts import Invalid, IPAddress, Target, parse
 from scrapy_polite.naming.imageservices import image_service_key
 from scrapy_polite.origins.cachestatus import hit_or_miss
 from scrapy_polite.origins.placing import place
-from scrapy_polite.paths import ledger_path, store_url
+from scrapy_polite.paths import ledger_path, store_url, writable
 from scrapy_polite.settings import Config
-from scrapy_polite.stores.base import Cause, Store, StoreError, open_store
+from scrapy_polite.stores.base import Cause, Store, StoreError, open_store, redacted_url
 from scrapy_polite.telemetry.events import HeldEvent, Missed, Sent
 from scrapy_polite.telemetry.ledger import Ledger
 
@@ -117,14 +117,16 @@ class Politeness:
         if found is None:
             config = Config.from_settings(crawler.settings)
             url = store_url(config.store)
-            store = open_store(url)
             path = ledger_path(config.ledger, url)
+            if path is not None:
+                writable(path)
+            store = open_store(url)
             # Scrapyd gives a job's id as a spider argument.
             run = getattr(crawler.spider, "_job", None) or f"{os.getpid()}.{time.time():.0f}"
             ledger = Ledger(path, run) if path is not None else None
             resolver = Resolver(config.dns_servers, config.dns_timeout)
             found = cls._of[crawler] = cls(config, store, resolver, ledger, crawler.stats)
-            logger.info("Store: %s; ledger: %s", url, path or "none")
+            logger.info("Store: %s; ledger: %s", redacted_url(url), path or "none")
         return found
 
     def closing(self) -> None:
@@ -270,12 +272,17 @@ class Politeness:
 
     def plan(self, request: Request, site: str, keys: tuple[str, ...]) -> tuple[str, tuple[Charge, ...]]:
         """The kind and the charges of one request: ``meta["polite_kind"]`` and ``meta["polite_cost"]`` win."""
+        kind, cost = self.sort_of(request)
+        return kind, self.charges(site, keys, kind, cost)
+
+    def sort_of(self, request: Request) -> tuple[str, float | None]:
+        """Its kind, and the cost that its meta states; one that is no cost is told, and not used."""
         kind = str(request.meta.get("polite_kind") or self.config.kinds.of(request.url))
         cost = request.meta.get("polite_cost")
         if cost is not None and not (isinstance(cost, int | float) and 0 < cost < math.inf):
             self._complain(f'meta["polite_cost"] = {cost!r} is not a number above 0: the cost of the kind {kind!r} is charged')
             cost = None
-        return kind, self.charges(site, keys, kind, cost)
+        return kind, cost
 
     def _complain(self, what: str) -> None:
         """Say what is wrong with a request, once."""
@@ -287,8 +294,9 @@ class Politeness:
 
     def departed(self, ticket: Ticket, slot: Booked) -> None:
         """The request is on the wire: count it and write it down."""
-        if self.agenda is not None:
-            self.agenda.booked(ticket)
+        if self.agenda is not None and ticket.request is not None:
+            self.agenda.booked(ticket.request, ticket.charges)
+        ticket.request = None  # It is the key under which the ticket is kept.
         self.count("slots/booked")
         self.count(f"requests/{ticket.kind}")
         at, width = self.booker.now(), self.config.width
@@ -302,7 +310,7 @@ class Politeness:
         if self.ledger is not None:
             if missed:
                 self.ledger.record(Missed(at, slot.slot, ticket.shared))
-            self.ledger.record(Sent(at, slot.slot, width, ticket.site, ticket.kind, ticket.request.url, ticket.charges))
+            self.ledger.record(Sent(at, slot.slot, width, ticket.site, ticket.kind, ticket.url, ticket.charges))
 
     def missed(self, ticket: Ticket, slot: Booked) -> None:
         """Nothing was sent in the slot: what it had cost is given back."""
@@ -328,15 +336,17 @@ class Politeness:
 
     # -- heard
 
-    async def hear(self, ticket: Ticket, status: int, headers: Mapping[str, Sequence[str]]) -> float | None:
-        """Listen to an answer. A refusal holds the site and is answered by the seconds of that hold; the request was not
-        served and must wait its turn again. None: the answer is for the spider."""
+    async def hear(self, ticket: Ticket, status: int, headers: Mapping[str, Sequence[str]]) -> bool:
+        """Listen to an answer; a refusal holds the site. Whether the request was served; if not, it waits its turn again."""
         if len(ticket.charges) > 2 and (cached := hit_or_miss(headers)):
             self.count(f"edge/{cached}")
         now = time.monotonic()
         site = ticket.charges[0].key
         hold = self._hearing.listen(site, status, headers, ticket.sent or now, now, time.time())
-        return None if hold is None else await self.hold(site, hold.seconds, hold.cause)
+        if hold is None:
+            return True
+        await self.hold(site, hold.seconds, hold.cause)
+        return hold.served
 
     async def hold(self, key: str, seconds: float, cause: Cause) -> float:
         """Hold the key in every process; by maximum. Answers the seconds now in force. While the store is away the hold is

@@ -59,6 +59,8 @@ class PoliteRobotsTxtMiddleware(RobotsTxtMiddleware):
         """The rules that judge ``request``; None where the guard does not let its host be asked."""
         if not self.knows(request):
             await self._agenda.opened_inside(request)
+            if self._agenda.is_closing and not self.knows(request):
+                raise NotNow("the spider is closing, and robots.txt was not read", request)
         return self._rules.get(netloc_of(request.url))
 
     def knows(self, request: Request) -> bool:

@@ -8,6 +8,7 @@ is a ``ValueError`` that names the setting, the value and the accepted form: und
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
@@ -21,7 +22,7 @@ from scrapy_polite.redaction.policy import Policy as RedactionPolicy
 from scrapy_polite.redaction.policy import policy_from
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from scrapy.settings import BaseSettings
 
@@ -87,37 +88,37 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
     Setting(
         "POLITE_SITE_RATE",
         1.0,
-        "a number above 0, in cost units per second",
+        "a number from 0.000001, in cost units per second",
         "The rate of one site.",
-        forms.number(low=0, above=True),
+        forms.number(low=1e-6),
     ),
     Setting(
         "POLITE_ORIGIN_RATE",
         2.0,
-        "a number above 0, in cost units per second",
+        "a number from 0.000001, in cost units per second",
         "The rate of one origin, for all of its sites together.",
-        forms.number(low=0, above=True),
+        forms.number(low=1e-6),
     ),
     Setting(
         "POLITE_EDGE_RATE",
         20.0,
-        "a number above 0, in cost units per second",
+        "a number from 0.000001, in cost units per second",
         "The rate of one host at an edge, and of one account of an image service.",
-        forms.number(low=0, above=True),
+        forms.number(low=1e-6),
     ),
     Setting(
         "POLITE_BUCKET_RATE",
         50.0,
-        "a number above 0, in cost units per second",
+        "a number from 0.000001, in cost units per second",
         "The rate of one bucket of an object store.",
-        forms.number(low=0, above=True),
+        forms.number(low=1e-6),
     ),
     Setting(
         "POLITE_BUCKET_BURST",
         100.0,
-        "a number from 0, in cost units",
+        "a number from 0 to 1000000000, in cost units",
         "The burst tolerance of one bucket.",
-        forms.number(low=0),
+        forms.number(low=0, high=1e9),
     ),
     Setting("POLITE_ORIGIN_CONCURRENCY", 8, "a whole number from 1", "Requests in flight per origin and process.", forms.count),
     Setting(
@@ -251,6 +252,13 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
 _BY_NAME: Final = {setting.name: setting for setting in SETTINGS}
 
 
+def _taken(name: str, value: object) -> float:
+    try:
+        return forms.number(low=0)(value)
+    except forms.FormError:
+        raise ValueError(f"{name} = {value!r}: accepted is a number from 0.") from None
+
+
 @dataclass(frozen=True, slots=True)
 class TakenOver:
     """What a project had set of Scrapy's own throttling: kept as limits of sites. ``slots`` are DOWNLOAD_SLOTS by host."""
@@ -261,12 +269,20 @@ class TakenOver:
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> TakenOver:
+        """What the add-on put aside. Raises ``ValueError`` for what Scrapy itself could not have used."""
         taken = settings.get(TAKEN_OVER) or {}
-        concurrency = taken.get("CONCURRENT_REQUESTS_PER_DOMAIN")
+        slots = {}
+        for host, slot in (taken.get("DOWNLOAD_SLOTS") or {}).items():
+            name = f"DOWNLOAD_SLOTS[{host!r}]"
+            if not isinstance(slot, Mapping):
+                raise ValueError(f"{name} = {slot!r}: accepted is a dict with 'delay' and 'concurrency'.")
+            slots[host] = {
+                field: _taken(f"{name}[{field!r}]", slot[field]) for field in ("delay", "concurrency") if field in slot
+            }
         return cls(
-            delay=float(taken.get("DOWNLOAD_DELAY") or 0),
-            concurrency=int(concurrency) if concurrency else None,
-            slots=taken.get("DOWNLOAD_SLOTS") or {},
+            delay=_taken("DOWNLOAD_DELAY", taken.get("DOWNLOAD_DELAY") or 0),
+            concurrency=int(_taken("CONCURRENT_REQUESTS_PER_DOMAIN", taken.get("CONCURRENT_REQUESTS_PER_DOMAIN") or 0)) or None,
+            slots=slots,
         )
 
     def cap_of(self, site: str) -> int | None:

@@ -27,7 +27,9 @@ class Ticket:
     """``charges``: narrowest key first; the last is the key that sites share, whose line the request stands in."""
 
     politeness: Politeness
-    request: Request
+    request: Request | None
+    """Until it is on the wire."""
+    url: str
     site: str
     kind: str
     charges: tuple[Charge, ...]

@@ -222,7 +222,6 @@ class _AtTheWire(Standing):
         else:
             self.outcome.callback([response])
 
-
     def _expire(self) -> None:
         self.ticket.expired = True
         self._connection.transport.abortConnection()

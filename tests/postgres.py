@@ -85,22 +85,20 @@ class Server:
             "shared_buffers": "32MB",
         }
         given = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
-        with (self.directory / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [str(self._programs / "postgres"), "-D", str(self.data), *given, *self._options],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                **as_common_user(),
-            )
+        command = [str(self._programs / "postgres"), "-D", str(self.data), *given, *self._options]
         import psycopg
 
         end = time.monotonic() + STARTS_WITHIN
         while True:
+            if self._process is None or self._process.poll() is not None:
+                # Again, too: a process of the server that was killed may still have its memory for a moment.
+                with (self.directory / "log").open("ab") as log:
+                    self._process = subprocess.Popen(
+                        command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **as_common_user()
+                    )
             try:
                 psycopg.connect(self.url()).close()
             except psycopg.OperationalError:
-                assert self._process.poll() is None, (self.directory / "log").read_text()[-4_000:]
                 assert time.monotonic() < end, (self.directory / "log").read_text()[-4_000:]
                 time.sleep(0.05)
             else:

@@ -35,7 +35,16 @@ NOT_IN_THE_WORLD = {"scrapy", "twisted", "zope"}
 HEAVY = {"pyvips", "psycopg", "psycopg_pool", "duckdb", "playwright", "phonenumbers", "PIL"}
 """Loaded only where their feature is used: never when a module is imported."""
 
-STORE_INSIDES = {"stores.sqlite", "stores.memory", "stores.files", "stores.schema"}
+STORE_INSIDES = {
+    "stores.sqlite",
+    "stores.memory",
+    "stores.files",
+    "stores.schema",
+    "stores.postgres",
+    "stores.pglink",
+    "stores.pgsession",
+    "stores.pgschema",
+}
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from PIL import Image
+from poison_image import POISON
 
 from scrapy_polite.media import Backlog
 from scrapy_polite.mediastore import AtomicFilesStore
@@ -106,6 +107,15 @@ def shape(path: Path) -> tuple[int, int]:
 
 def name(url: str) -> str:
     return hashlib.sha1(url.encode()).hexdigest()
+
+
+def test_an_image_that_poisons_the_library_costs_itself_and_no_other(tmp_path: Path, server: Server, photo: bytes) -> None:
+    bad = server.put("/poison.avif", POISON)
+    good = [server.put(f"/good/{number}", photo) for number in range(6)]
+    settings = {"IMAGES_STORE": str(tmp_path / "store"), "POLITE_IMAGES": {"sizes": SIZES}}
+    crawl = Crawl(tmp_path / "run", [{"image_urls": [bad]}, {"image_urls": good}], settings)
+    assert crawl.outcomes == {"ok": 6, "unsupported": 1}
+    assert "Traceback" not in crawl.log
 
 
 def test_images_are_kept_as_they_came_with_their_sizes_and_bad_ones_cost_a_line_each(

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 MICRO = 1_000_000
 """Microseconds in a second: everything that is booked is an integer number of them."""
 
+LONGEST = 100 * 365 * 86_400 * MICRO
+"""Microseconds. A century is the same as for ever, and what stores add up stays within 64 bits."""
+
 FAMILIES = ("site", "origin", "edge", "bucket", "imageservice")
 """What the part of a key before its first colon may be."""
 
@@ -54,12 +57,12 @@ class Charge:
 
     def increment(self, width: int) -> int:
         """Microseconds by which this charge moves its key."""
-        increment = math.ceil(self.cost * MICRO / self.rate)
+        increment = math.ceil(min(self.cost * MICRO / self.rate, LONGEST))
         return max(increment, math.ceil(self.least * MICRO) + width) if self.least else increment
 
     def tolerance(self, width: int) -> int:
         """Microseconds by which its slot may start before the key is due; never less than one width."""
-        return width if self.least else max(width, math.floor(self.burst * MICRO / self.rate))
+        return width if self.least else max(width, math.floor(min(self.burst * MICRO / self.rate, LONGEST)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -243,6 +243,9 @@ class Workbench:
         for name in [name for name, key in self._keys.items() if name not in used and key.out <= 0 and key.base <= now]:
             del self._keys[name]
 
+    def has_loan(self, loan: Hashable) -> bool:
+        return loan in self._loans
+
     # -- what a person wants to know
 
     @property

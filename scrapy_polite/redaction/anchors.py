@@ -22,20 +22,20 @@ __all__ = ["Anchors", "Hit"]
 _RARE = 4
 
 _TOKEN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
-# What may follow an anchor: a character of a token, or a letter beyond ASCII (UTF-8 lead bytes).
-_NEXT = tuple(bytes([byte]) for byte in sorted({*_TOKEN, *b"-./+", *range(0xC2, 0xF5)}))
+# What may follow an anchor: a character of a token, a letter beyond ASCII (UTF-8 lead bytes), or the first character of
+# an escape, as any of these may be written as one.
+_NEXT = tuple(bytes([byte]) for byte in sorted({*_TOKEN, *b"-./+", *b"%&\\", *range(0xC2, 0xF5)}))
+_ESCAPES = (
+    b"%%%02x", b"%%%02X", b"u00%02x", b"u00%02X", rb"\x%02x", rb"\x%02X", b"%%25%02x", b"%%25%02X",
+    b"#%d", b"#x%02x", b"#x%02X", rb"\%03o",
+)  # fmt: skip
 # What may stand before one: any byte that is no part of a token (so the last byte of a letter beyond ASCII too), or an
-# escape of such a character, whose own last character looks like part of a token. Entities end in ";".
+# escape of such a character, whose own last character looks like part of a token. Entities end in ";", or should.
 _BEFORE = tuple(
     dict.fromkeys(
         [bytes([byte]) for byte in range(256) if byte not in _TOKEN]
         + [rb"\n", rb"\r", rb"\t", rb"\b", rb"\f", rb"\v", rb"\0"]
-        + [
-            form % code
-            for code in range(0x80)
-            if code not in _TOKEN
-            for form in (b"%%%02x", b"%%%02X", b"u00%02x", b"u00%02X", rb"\x%02x", rb"\x%02X", b"%%25%02x", b"%%25%02X")
-        ]
+        + [form % code for code in range(0x80) if code not in _TOKEN for form in _ESCAPES]
         # Percent-encoded letters beyond ASCII, written in either case.
         + [form % byte for byte in range(0x80, 0x100) for form in (b"%%%02x", b"%%%02X")]
     )

@@ -7,45 +7,54 @@ checked: it is dropped. The time is linear in the length of the text.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from scrapy_polite.redaction.anchors import Anchors
-from scrapy_polite.redaction.escapes import LEADS, LONGEST_ESCAPE, View, ends_in_escape
+from scrapy_polite.redaction.anchors import Anchors, Hit
+from scrapy_polite.redaction.escapes import LEADS, LONGEST_ESCAPE, View
 from scrapy_polite.redaction.phones import PhoneFinder
 from scrapy_polite.redaction.policy import Action, Policy, policy_from
 from scrapy_polite.redaction.rules import RULES, Rule
 from scrapy_polite.redaction.validators import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 __all__ = ["DROPPED_TEXT", "Budget", "Finding", "Redactor", "Result", "redact", "replacement"]
+
+# Characters that a rule sees before its value (`unless`).
+_BEFORE = 80
+# Characters of an anchor with an escape in front, at most.
+_ANCHOR = 64
+
+_FARTHEST = max(rule.before for rule in RULES) + _BEFORE
 
 # Nothing that is looked for is shorter: seven digits of a phone number with a "+", "a@b.cd".
 _SHORTEST = 6
 _LEAD = re.compile(r"[\\%&]")
-_ENDS_TOKEN = re.compile(r"""[\s"'<>`{}]""")
+_ENDS_TOKEN = re.compile(r"""[\s"'<>`]""")
 # From this length on, a view ends where the token does, and not where the shape could at most.
 _LONG = 300
+# What ends a value in both directions, and what stands before one as far as a rule looks.
+_BREAKS = re.compile(r"""[\s"<>`]""")
+# What is in no value, whatever its rule. A view that meets none of it and is still too short is made again, larger.
+_IN_NO_VALUE = re.compile(r"""[^\w.+/=~'\u0300-\u036f-]""")
+_LARGEST = 8
 # What one anchor costs to be tried, and a character that is read through a view, in characters read as they are.
 _TRY_COST = 100
 _VIEW_COST = 10
-
-
-# How what is put in begins.
-_PUT_IN = "~redacted-"
 
 
 def replacement(kind: str) -> str:
     """What is put in the place of a value: `~redacted-email~`.
 
     Only characters that are unreserved in URLs and mean nothing in HTML text, attributes, JSON strings and CSS strings.
-    The `~` is in no shape's alphabet, so what is put in never joins with what stands beside it to something that a
-    second pass would find; and the `r` after it can complete no escape that was begun.
+    The `~` is in no shape's alphabet, so what is put in never joins with what stands beside it to a value; and the `r`
+    after it can complete no escape that was begun. A page may write it too: it is text like any other.
     """
-    return f"{_PUT_IN}{kind}~"
+    return f"~redacted-{kind}~"
 
 
 # What `redact` answers for a text that could not be checked to its end, or must not be passed on.
@@ -67,7 +76,8 @@ class Finding:
 class Result:
     """The redacted text and what was found. `dropped` says why the text must not be passed on; it is then empty.
 
-    Reasons: "over_budget" (it was not checked to its end), "policy" (something was found whose action is "drop").
+    Reasons: "over_budget" (it was not checked to its end), "policy" (something was found whose action is "drop"),
+    "nulls" (without the NUL characters in it something would be found: it is UTF-16 or UTF-32, read as something else).
     """
 
     text: str
@@ -102,6 +112,18 @@ class _Reading:
         self.text = text
         self._left = budget.base + budget.per_character * len(text)
         self._next: dict[re.Pattern[str], tuple[int, int]] = {}
+
+    def mask(self, spans: Sequence[Finding]) -> None:
+        """What was found is read as `~` from now on, which stands for whatever is put in its place."""
+        pieces: list[str] = []
+        at = 0
+        for span in spans:
+            pieces += self.text[at : span.start], "~" * (span.end - span.start)
+            at = span.end
+        pieces.append(self.text[at:])
+        self.spend(len(self.text) // 20)
+        self.text = "".join(pieces)
+        self._next.clear()
 
     def spend(self, cost: int) -> None:
         self._left -= cost
@@ -139,14 +161,16 @@ class _Matcher:
         self._unless = re.compile(rule.unless) if rule.unless else None
         self._validator = rule.validator
 
+    def reaches(self, distance: int, apart: bool) -> bool:
+        """True if a value may be so long. `apart`: something stands between that ends one, unless it is a parameter's."""
+        return distance <= self.rule.longest and (not apart or "value" in self._shape.groupindex)
+
     def match(self, text: str, at: int) -> _Span | None:
         """What has the rule's shape and its anchor at `at`; None if nothing has."""
         match = self._shape.match(text, at)
         if match is None:
             return None
         start, end = match.span("value") if "value" in self._shape.groupindex else match.span()
-        if text.startswith(_PUT_IN, end):
-            return None  # a first pass saw a longer word here
         if text.startswith(">", end) and text.endswith("--", start, end):
             end -= 2  # the end of a comment, whose hyphens look like a token's
         if self._back:
@@ -156,7 +180,7 @@ class _Matcher:
             if before is None:
                 return None
             start = at - len(window) + before.start()
-        if self._unless and self._unless.search(text, max(0, start - 80), start):
+        if self._unless and self._unless.search(text, max(0, start - _BEFORE), start):
             return None
         verdict = self._validator(text[start:end]) if self._validator else Verdict.LIKELY
         return _Span(start, end, verdict)
@@ -189,12 +213,16 @@ class Redactor:
         reading = _Reading(text, self._budget)
         try:
             findings = self._findings(reading, field)
+            if any(finding.action == "drop" for finding in findings):
+                return Result("", findings, "policy")
+            # By now the values that stand there as they are have been masked.
+            rest = reading.text.replace("\0", "")
+            if rest != reading.text and self._findings(_Reading(rest, self._budget), field):
+                return Result("", (), "nulls")
         except _OverBudget:
             return Result("", (), "over_budget")
         if not findings:
             return Result(text)
-        if any(finding.action == "drop" for finding in findings):
-            return Result("", findings, "policy")
         pieces: list[str] = []
         at = 0
         for finding in findings:
@@ -214,16 +242,56 @@ class Redactor:
             if action != "keep":
                 found.append(Finding(kind, start, end, action, certain))
 
-        for hit in self._anchors.hits(reading.text):
-            for index in hit.rules:
+        def confirm(hit: Hit, rules: Iterable[int]) -> None:
+            for index in rules:
                 matcher = self._matchers[index]
                 span = _confirm(matcher, reading, hit.at, hit.plain)
                 if span and span.verdict is not Verdict.REJECT:
                     add(matcher.rule.kind, span.start, span.end, span.verdict is Verdict.CERTAIN)
+
+        hits = list(self._anchors.hits(reading.text))
+        for hit in hits:
+            confirm(hit, hit.rules)
         if self._phones:
             for start, end in self._phones.find(reading.text, reading.spend):
                 add("phone", start, end, certain=True)
-        return tuple(_merged(found))
+        findings = fresh = _merged(found)
+        # What was glued to a value, and no value for that, stands alone when that is gone: it is looked for until
+        # nothing is found, so that a second pass over the result would find nothing either.
+        while fresh and all(finding.action != "drop" for finding in fresh):
+            found.clear()
+            reading.mask(fresh)
+            spans = [(span.start, span.end) for span in fresh]
+            for hit, rules in self._beside(reading.text, hits, spans):
+                confirm(hit, rules)
+            if self._phones:
+                for start, end in spans:
+                    for number in self._phones.beside(reading.text, start, end, reading.spend):
+                        add("phone", *number, certain=True)
+            fresh = _merged(found)
+            findings = _merged([*findings, *fresh])
+        return tuple(findings)
+
+    def _beside(self, text: str, hits: Iterable[Hit], spans: Sequence[tuple[int, int]]) -> Iterator[tuple[Hit, Iterable[int]]]:
+        """What is worth another try, now that these spans of the text are masked: what may touch one of them.
+
+        Of what was hit before, and what begins right behind one, which was in the middle of a word then.
+        """
+        ends = [end for _, end in spans]
+        for hit in hits:
+            if text[hit.at] == "~":
+                continue
+            after = bisect_left(ends, hit.at)
+            # No rule sees beyond the nearest one: a mask is in no value.
+            if after and hit.at - ends[after - 1] < _FARTHEST and not _BREAKS.search(text, ends[after - 1], hit.at):
+                yield hit, hit.rules
+            elif after < len(spans):
+                start = spans[after][0]
+                apart = _BREAKS.search(text, hit.at, start) is not None
+                yield hit, [index for index in hit.rules if self._matchers[index].reaches(start - hit.at, apart)]
+        for end in ends:
+            for hit in self._anchors.hits(text[end - 1 : end + _ANCHOR]):
+                yield Hit(end - 1 + hit.at, hit.plain, hit.rules), hit.rules
 
 
 def _confirm(matcher: _Matcher, reading: _Reading, at: int, plain: bool) -> _Span | None:
@@ -237,24 +305,34 @@ def _confirm(matcher: _Matcher, reading: _Reading, at: int, plain: bool) -> _Spa
         span = matcher.match(text, at)
         if span and not _touched(text, span.start, span.end):
             return span
-    start, end = max(0, at - rule.before - LONGEST_ESCAPE), min(len(text), at + rule.longest)
-    if rule.longest > _LONG:
-        end = min(end, reading.following(_ENDS_TOKEN, at))
-    if plain and reading.following(_LEAD, start) > end:
-        return None
-    reading.spend(_VIEW_COST * (end - start + 50))
-    view = View(text, start, end + LONGEST_ESCAPE)
-    span = matcher.match(view.text, view.position(at))
-    if span is None or (span.end == len(view.text) and end + LONGEST_ESCAPE < len(text)):
+    reach = 1
+    while True:
+        start, end = max(0, at - rule.before * reach - LONGEST_ESCAPE), min(len(text), at + rule.longest * reach)
+        start = max(start, *(text.rfind(character, start, at) for character in ' "<>\n'))
+        if rule.longest > _LONG:
+            end = min(end, reading.following(_ENDS_TOKEN, at))
+        if plain and reading.following(_LEAD, start) > end:
+            return None
+        reading.spend(_VIEW_COST * (end - start + 50))
+        view = View(text, start, end + LONGEST_ESCAPE)
+        position = view.position(at)
+        beyond = end + LONGEST_ESCAPE < len(text)
+        # Where most is escaped, so many characters of the page are few of the view.
+        if reach == _LARGEST or not (
+            (start and position < rule.before and not _IN_NO_VALUE.search(view.text, 0, position))
+            or (beyond and len(view.text) < position + rule.longest and not _IN_NO_VALUE.search(view.text, position + 1))
+        ):
+            break
+        reach *= 2
+    span = matcher.match(view.text, position)
+    if span is None or (span.end == len(view.text) and beyond):
         return None
     return _Span(view.origin(span.start), view.origin(span.end), span.verdict)
 
 
 def _touched(text: str, start: int, end: int) -> bool:
-    """True if an escape begins right after the value, or may cover its beginning."""
-    if end < len(text) and text[end] in LEADS:
-        return True
-    return start > 0 and (text[start - 1] in LEADS or (text[start - 1].isalnum() and ends_in_escape(text, start)))
+    """True if an escape begins right after the value, or one may cover its beginning or end right before it."""
+    return (end < len(text) and text[end] in LEADS) or _LEAD.search(text, max(0, start - LONGEST_ESCAPE), start) is not None
 
 
 def _merged(found: list[Finding]) -> list[Finding]:

@@ -11,16 +11,23 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from html.entities import html5
 
-__all__ = ["LEADS", "LONGEST_ESCAPE", "View", "ends_in_escape", "spellings", "unescape"]
+__all__ = ["LEADS", "LONGEST_ESCAPE", "View", "escape_over", "spellings", "unescape", "unescaped_start"]
 
 # Characters with which every escape begins.
 LEADS = frozenset("\\%&")
 
-# Characters of the longest escape that is undone ("&amp;#x0000ff;", "\u0026NewLine;").
-LONGEST_ESCAPE = 16
+# Backslashes that are read as one escape. A longer run is read in pieces of so many, which end where an encoder's own
+# pairs do; five encoders one inside the other write 31.
+_RUN = 64
+
+# Characters of the longest escape that is undone after its first one, or its last backslash
+# ("u0026#38;#38;#x000040;").
+LONGEST_ESCAPE = 24
 
 # https://html.spec.whatwg.org/multipage/named-characters.html: those that encoders write for ASCII, and the blank ones.
+# All others are letters and signs that no anchor has in it.
 _NAMED = {
     "amp": "&", "quot": '"', "apos": "'", "lt": "<", "gt": ">", "nbsp": " ", "commat": "@", "period": ".",
     "lowbar": "_", "plus": "+", "equals": "=", "sol": "/", "bsol": "\\", "colon": ":", "semi": ";", "percnt": "%",
@@ -29,28 +36,44 @@ _NAMED = {
 }  # fmt: skip
 _NAME_OF = {character: name for name, character in _NAMED.items() if character in "@._+=/:%-$"}
 
-# How encoders write a character by its number.
+# How encoders write a character by its number. Octal: ECMA-262 B.1.2.
 _NUMBERED = (
     "%{0:02X}", "%{0:02x}", "%25{0:02X}", "%25{0:02x}", "&#{0};", "&#0{0};", "&amp;#{0};", "&#x{0:x};", "&#x{0:X};",
-    "&#X{0:X};", "\\u00{0:02x}", "\\u00{0:02X}", "\\x{0:02x}", "\\x{0:02X}",
+    "&#X{0:X};", "\\u{0:04x}", "\\u{0:04X}", "\\x{0:02x}", "\\x{0:02X}", "\\{0:03o}", "\\u{{{0:x}}}", "\\u{{{0:X}}}",
 )  # fmt: skip
+
+# Nobody escapes more in a key, but people and programs that hide a mailbox from robots do: they write its @ in any way
+# that a browser reads. An entity may have zeros in front and no semicolon, and its own "&" may be written as one:
+# https://html.spec.whatwg.org/multipage/parsing.html#numeric-character-reference-state
+_ANY_NUMBERED = (
+    *(form for form in _NUMBERED if not form.endswith(";")),
+    "%2525{0:02X}", "%2525{0:02x}",
+    *("\\u{{" + "0" * zeros + form + "}}" for zeros in range(1, 5) for form in ("{0:x}", "{0:X}")),
+    *(
+        lead + x + "0" * zeros + form
+        for lead in ("&#", "&amp;#", "&amp;amp;#", "&#38;#", "\\u0026#", "\\x26#", "\\u0026amp;#")
+        for x, form in (("", "{0}"), ("x", "{0:x}"), ("x", "{0:X}"), ("X", "{0:x}"), ("X", "{0:X}"))
+        for zeros in range(5)
+    ),
+)  # fmt: skip
+_NAMED_SO = ("&{};", "&amp;{};", "&amp;amp;{};", "&#38;{};", "\\u0026{};", "\\x26{};", "\\u0026amp;{};")
 
 # RFC 8259 section 7 and ECMA-262 12.9.4: one-letter escapes; the others stand for themselves ("\/", "\"").
 _LETTERS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
 
 # A run of backslashes counts as one: a script inside JSON inside a script doubles them at every level.
 _ESCAPE = re.compile(
-    r"""
-      (?:&|\\{1,8}u0026) (?:amp;)?
-      (?: \#(?P<decimal>[0-9]{1,7}) | \#[xX](?P<hex>[0-9a-fA-F]{1,6}) | (?P<name>[A-Za-z]{2,8}) ) ;
-    | % (?:25)? (?P<percent>[0-9a-fA-F]{2})
-    | \\{1,8} (?: u(?P<unicode>[0-9a-fA-F]{4}) | x(?P<byte>[0-9a-fA-F]{2}) )
-    | \\{1,8} (?: (?P<letter>[bfnrtv0]) | (?P<self>[/"'`&=:.@_+-]) )
-    | \\{2,8}
+    rf"""
+      (?:&|\\{{1,{_RUN}}}(?:u0026|x26)) (?:amp;|\#38;){{0,2}}
+      (?: \#0{{0,5}}(?P<decimal>[0-9]{{1,7}});? | \#[xX](?P<hex>[0-9a-fA-F]{{1,6}});? | (?P<name>[A-Za-z]{{2,8}}); )
+    | % (?:25){{0,2}} (?P<percent>[0-9a-fA-F]{{2}})
+    | \\{{1,{_RUN}}} (?: u(?P<unicode>[0-9a-fA-F]{{4}}) | u\{{0{{0,4}}(?P<braced>[0-9a-fA-F]{{1,6}})\}} )
+    | \\{{1,{_RUN}}} (?: x(?P<byte>[0-9a-fA-F]{{2}}) | (?P<octal>[0-3][0-7]{{2}}) )
+    | \\{{1,{_RUN}}} (?: (?P<letter>[bfnrtv0]) | (?P<self>[/"'`&=:.@_+-]) )
+    | \\{{2,{_RUN}}}
     """,
     re.VERBOSE,
 )
-_AT_END = re.compile(f"(?:{_ESCAPE.pattern})\\Z", re.VERBOSE)
 
 
 def _character(code: int) -> str:
@@ -64,10 +87,13 @@ def _meaning(match: re.Match[str]) -> str:
     part = match[kind]
     if kind == "decimal":
         return _character(int(part))
-    if kind == "hex":
+    if kind in ("hex", "braced"):
         return _character(int(part, 16))
+    if kind == "octal":
+        return chr(int(part, 8))
     if kind == "name":
-        return _NAMED.get(part, text)  # an unknown name stays as it is written
+        named = _NAMED.get(part) or html5.get(part + ";", text)
+        return named if len(named) == 1 else text  # an unknown name stays as it is written
     if kind == "percent":
         # One byte of a longer UTF-8 sequence: which letter it is does not matter, that it is one does.
         return chr(int(part, 16)) if int(part, 16) < 0x80 else "\u00e9"
@@ -83,18 +109,44 @@ def unescape(text: str) -> str:
     return _ESCAPE.sub(_meaning, text)
 
 
-def ends_in_escape(text: str, end: int) -> bool:
-    """True if an escape ends right before `end`: what looks like a letter before a key is then the tail of one."""
-    return _AT_END.search(text, max(0, end - LONGEST_ESCAPE), end) is not None
+def escape_over(page: str, at: int) -> tuple[int, int] | None:
+    """Where the escape that covers the character at `at` begins and ends in the page; None if none does."""
+    since = max(0, at - LONGEST_ESCAPE)
+    lead = max(page.rfind("\\", since, at + 1), page.rfind("%", since, at + 1), page.rfind("&", since, at + 1))
+    if lead < 0:
+        return None
+    # Escapes are told apart from the left, and only backslashes can stand in a row.
+    run = lead
+    while run and page[run - 1] == "\\":
+        run -= 1
+    position = lead - (lead - run) % _RUN
+    while position <= at:
+        match = _ESCAPE.match(page, position)
+        if match is None or _meaning(match) == match[0]:
+            position += 1
+        elif match.end() > at:
+            return match.span()
+        else:
+            position = match.end()
+    return None
+
+
+def unescaped_start(page: str, at: int) -> int:
+    """The last place at or before `at` where the page can be cut without cutting an escape."""
+    escape = escape_over(page, at) if at < len(page) else None
+    return escape[0] if escape else at
 
 
 class View:
-    """A window of a page with its escapes undone. `text` is what is read; offsets in it lead back to the page."""
+    """A window of a page with its escapes undone. `text` is what is read; offsets in it lead back to the page.
+
+    A window that would begin inside an escape begins where that does.
+    """
 
     __slots__ = ("_origins", "text")
 
     def __init__(self, page: str, start: int, end: int) -> None:
-        start, end = max(0, start), min(len(page), end)
+        start, end = unescaped_start(page, max(0, start)), min(len(page), end)
         pieces: list[str] = []
         origins: list[int] = []  # of every character of the view: where it begins in the page
         at = start
@@ -126,7 +178,10 @@ def spellings(anchor: str) -> tuple[str, ...]:
     Encoders leave letters and digits alone, and escape alike every time, so a handful of spellings is all there is.
     """
     odd = {c for c in anchor if not c.isalnum()}
-    tables = [{ord(c): form.format(ord(c)) for c in odd} for form in _NUMBERED]
-    tables.append({ord(c): f"&{_NAME_OF[c]};" for c in odd if c in _NAME_OF})
+    forms = _NUMBERED if len(anchor) > 1 else _ANY_NUMBERED
+    if not anchor.isascii():
+        forms = tuple(form for form in forms if not form.startswith("%") and "o}" not in form and "\\x{" not in form)
+    tables = [{ord(c): form.format(ord(c)) for c in odd} for form in forms]
+    tables += [{ord(c): form.format(_NAME_OF[c]) for c in odd if c in _NAME_OF} for form in _NAMED_SO]
     tables.append({ord("/"): "\\/"})
     return tuple(dict.fromkeys([anchor, *(anchor.translate(table) for table in tables)]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from scrapy_polite.redaction.escapes import unescape
+from scrapy_polite.redaction.escapes import escape_over, unescape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -20,14 +20,17 @@ __all__ = ["PhoneFinder"]
 _TRY_COST = 100
 _PARSE_COST = 2000
 
+# Characters of the longest number, with every gap an escape, and those before a number that are looked at.
+_LONGEST = 600
+_SEES = 4
+
 _GAP = r"(?:[ \u00a0\u2007\u2010-\u2015\u202f.()+-]|%20|&nbsp;|&\#0?160;|&\#[xX][aA]0;|\\{1,8}u00[aA]0)"
 
 # What a number begins with, by its first character. First that character alone: finding it is what `re` is fastest at.
 _LEADS = r"""
     (?:
-        # Not in the middle of a word, a colour, a decimal, an id or a path, nor after what redaction itself has put in
-        # ("~"): a second pass must see what the first one saw.
-        (?<![\w+\#~].) (?<![0-9~]\..) (?<![^0-9\s]/.)
+        # Not in the middle of a word, a colour, a decimal, an id or a path.
+        (?<![\w+\#].) (?<![0-9]\..) (?<![^0-9\s~]/.)
         # A letter or digit before it may be the tail of an escape ("\n", "%20").
       | (?<=\\[bfnrtv].) | (?<=%[0-9a-fA-F]{2}.) | (?<=\\u[0-9a-fA-F]{4}.)
     )
@@ -37,7 +40,7 @@ _LEADS = r"""
       | (?<=\() (?: \+ | 0{1,2} [1-9] )
       | (?<=%) 2[bB]
       | (?<=&) (?: \#0?43 | \#[xX]2[bB] | plus ) ;
-      | (?<=\\) \\{0,7} (?:u002|x2)[bB]
+      | (?<=\\) (?<!\\\\) \\{0,63} (?:u002|x2)[bB]  # from the first backslash of a run
 """
 # Where numbers are dialled without a zero, only those written in groups can be told from prices and ids.
 _GROUPED = rf" | (?<=[2-9]) [0-9]{{1,3}} {_GAP}{{1,3}} | (?<=\() [2-9][0-9]{{1,3}} \) {_GAP}{{0,2}} "
@@ -45,8 +48,8 @@ _GROUPED = rf" | (?<=[2-9]) [0-9]{{1,3}} {_GAP}{{1,3}} | (?<=\() [2-9][0-9]{{1,3
 _REST = rf"(?: {_GAP}{{0,3}} [0-9] ){{6,15}}".replace("[ \\u", "[\\ \\u")
 
 _DIGITS_END = re.compile(r"[0-9](?![0-9])")
-# A number does not end in the middle of a word or a decimal, and what was a word may have been replaced by now.
-_GOES_ON = re.compile(r"\w|\.[0-9]|~redacted-")
+# A number does not end in the middle of a word or a decimal.
+_GOES_ON = re.compile(r"\w|\.[0-9]")
 
 
 class PhoneFinder:
@@ -86,17 +89,35 @@ class PhoneFinder:
     def find(self, text: str, spend: Callable[[int], None]) -> Iterator[tuple[int, int]]:
         """The spans of the numbers, in order. `spend` is told the cost of each step in characters, and may raise to end
         it."""
-        candidate = self._candidate.search(text)
+        yield from self._within(text, 0, len(text), spend)
+
+    def beside(self, text: str, start: int, end: int, spend: Callable[[int], None]) -> Iterator[tuple[int, int]]:
+        """Those that end where text[start:end] begins, or begin right behind it: it was masked, and may have hid them."""
+        if start and text[start - 1] in "0123456789.":
+            yield from self._within(text, max(0, start - _LONGEST), start, spend)
+        for at in range(end, min(end + _SEES, len(text))):
+            candidate = self._candidate.match(text, at, end + _LONGEST)
+            if candidate:
+                spend(_TRY_COST)
+                found = self._longest(text, at, candidate.end(), spend)
+                if found:
+                    yield at, found
+
+    def _within(self, text: str, start: int, end: int, spend: Callable[[int], None]) -> Iterator[tuple[int, int]]:
+        candidate = self._candidate.search(text, start, end)
         while candidate is not None:
             spend(_TRY_COST)
-            start, end = candidate.span()
-            found = self._longest(text, start, end, spend)
+            start = candidate.start()
+            found = self._longest(text, start, candidate.end(), spend)
             if found:
                 yield start, found
-            candidate = self._candidate.search(text, found or start + 1)
+            candidate = self._candidate.search(text, found or start + 1, end)
 
     def _longest(self, text: str, start: int, end: int, spend: Callable[[int], None]) -> int:
         """The end of the longest number that begins at `start`, whole groups of digits only; 0 if there is none."""
+        cut = escape_over(text, start)
+        if cut and cut[0] < start:
+            return 0  # its first character belongs to an escape
         for last in reversed([match.end() for match in _DIGITS_END.finditer(text, start, end)]):
             number = unescape(text[start:last]).replace("\u00a0", " ")
             if sum(c.isdigit() for c in number) < 7:
@@ -108,6 +129,8 @@ class PhoneFinder:
             for region in self._regions:
                 spend(_PARSE_COST)
                 if self._valid(number, region):
+                    if escape_over(text, last - 1):
+                        break  # what looks like its last digits is an escape
                     return last
                 if number.startswith("+"):
                     break  # with its country code it is the same number in every region

@@ -31,8 +31,8 @@ class Rule:
     `kind`      its name, in findings, policies and stats
     `provider`  who issues such values
     `exposure`  why it is in a page
-    `anchors`   literal texts of which one is in every such value; two characters at least, or one that is no letter or
-                digit
+    `anchors`   literal texts of which one is in every such value; two characters of ASCII at least, or one that is no
+                letter or digit
     `shape`     what stands at the anchor, as a regular expression (ASCII, every quantifier bounded). The value is its
                 group `value`, if there is one. A value has no white space, quotes, angle brackets or backslashes in it,
                 which hold the page together
@@ -71,18 +71,28 @@ _AWS_QUERY = "https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string
 
 # Between a parameter's name and its value: in a query string, in JSON, in a form field.
 _IS = r"""["']?(?:\s{1,4}value)?\s{0,4}[=:]\s{0,4}["']?"""
-# Letters of any alphabet, so a mailbox is never cut at one; it ends with the letters of a top-level domain, whatever
-# is glued to them. `O'Brien`: the only apostrophe that names have at their beginning.
-_MAIL = r"(?u:@(?:[^\W_](?:(?:[^\W_]|-){0,61}[^\W_])?\.){1,8}[^\W\d_]{2,63}(?![^\W\d_]))"
-_MAIL_BACK = r"(?u:(?:(?<![\w.+'-])[OoDd]')?(?<![\w+])[\w+](?:[\w.+-]{0,62}[\w+])?)\Z"
+# Full-width and small @, and the full stops of https://www.unicode.org/reports/tr46/#Notation (UTS 46, section 2.3).
+_AT = "[@\uff20\ufe6b]"
+_DOT = "[.\u3002\uff0e\uff61]"
+# Letters of any alphabet, so a mailbox is never cut at one, and the marks of those that are written in two characters;
+# it ends with the letters of a top-level domain, whatever is glued to them.
+_MARKS = "\u0300-\u036f"
+_LETTER = rf"(?:[^\W_]|[{_MARKS}])"
+_LABEL = rf"[^\W_](?:(?:[^\W_]|[{_MARKS}-]){{0,61}}{_LETTER})?"
+_MAIL = rf"(?u:{_AT}(?:{_LABEL}{_DOT}){{1,126}}(?:[^\W\d_]|[{_MARKS}]){{2,63}}(?![^\W\d_]|[{_MARKS}]))"
+# `O'Brien`: the only apostrophe that names have at their beginning.
+_MAIL_BACK = rf"(?u:(?:(?<![\w.+'-])[OoDd]')?(?<![\w+{_MARKS}])[\w+](?:[\w.+{_MARKS}-]{{0,318}})?)\Z"
 # "https://user:password@host/" is no mailbox; in JSON the slashes may be escaped.
 _USER_INFO = r"/\\{0,4}/(?:[^\s/@:]{1,64}:)?\Z"
 
 
 def _mail(kind: str, validator: Callable[[str], Verdict]) -> Rule:
     # RFC 5321 section 4.5.3.1: 64 octets before the @, 255 after it; the letters are those that mailboxes really use.
+    # What is longer is no mailbox that takes letters, but may be one with something glued to it: it is taken whole, up to
+    # 319 characters, and of what is longer still the last 320.
     source = "https://www.rfc-editor.org/rfc/rfc5321#section-4.5.3.1"
-    return Rule(kind, "mail", "personal", ("@",), _MAIL, source, validator, "", _MAIL_BACK, 64, _USER_INFO, 320)
+    anchors = ("@", "\uff20", "\ufe6b")
+    return Rule(kind, "mail", "personal", anchors, _MAIL, source, validator, "", _MAIL_BACK, 320, _USER_INFO, 320)
 
 
 RULES: tuple[Rule, ...] = (
@@ -189,8 +199,8 @@ def check(rules: Sequence[Rule]) -> None:
             problem = "its kind is there twice"
         elif not rule.anchors:
             problem = "it has no anchor, so it would have to be tried everywhere"
-        elif not all(a.isascii() and a.isprintable() and (len(a) > 1 or (a and not a.isalnum())) for a in rule.anchors):
-            problem = "an anchor is empty, a single letter or digit, or not printable ASCII"
+        elif not all(a.isprintable() and (a.isascii() if len(a) > 1 else a and not a.isalnum()) for a in rule.anchors):
+            problem = "an anchor is empty, a single letter or digit, not printable, or several characters beyond ASCII"
         elif bool(rule.back) != bool(rule.before):
             problem = "`back` and `before` need each other"
         elif any(_UNBOUNDED.search(_CLASS.sub("_", part)) for part in (rule.left, rule.shape, rule.back, rule.unless)):

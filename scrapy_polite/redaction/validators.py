@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import binascii
 import json
+import re
 from base64 import urlsafe_b64decode
 from enum import Enum
+from unicodedata import normalize
 
 __all__ = [
     "Verdict",
@@ -32,6 +34,10 @@ _FILES = frozenset({
     "map", "mjs", "mp3", "mp4", "pdf", "php", "png", "scss", "svg", "tif", "tiff", "ts", "tsx", "ttf", "txt", "vue",
     "wasm", "webm", "webp", "woff", "xml", "yaml", "yml",
 })  # fmt: skip
+
+# What stands before such a name in those of scripts, and where a domain has none: "2x", "640w", the 0 of "3.6.0".
+_BUILDS = frozenset({"bundle", "cjs", "common", "core", "esm", "global", "iife", "min", "module", "prod", "slim", "umd"})
+_MEASURE = re.compile(r"[0-9]+[xwh]?")
 
 # Mailboxes that belong to an office, not to a person: RFC 2142 (info, sales, support, abuse ...), and those of estate
 # agents.
@@ -97,9 +103,20 @@ def mapbox_token(value: str) -> Verdict:
 
 
 def _mailbox(value: str) -> tuple[str, bool]:
-    """The local part in lower case, and whether the address is one at all."""
-    local, _, domain = value.rpartition("@")
-    return local.lower(), domain.rpartition(".")[2].lower() not in _FILES
+    """The local part in lower case, and whether the address is one at all.
+
+    The name of a file may have an address in front (`john@example.com.png`); that of `photo@2x.png` and
+    `jquery@3.6.0.min.js` has a scale or a version.
+    """
+    local, _, domain = normalize("NFKC", value).replace("\u3002", ".").lower().rpartition("@")
+    labels = domain.split(".")
+    plain = len(labels)
+    while plain and labels[plain - 1] in _FILES:
+        plain -= 1
+    if plain == len(labels):
+        return local, True
+    name, top = labels[max(0, plain - 2)], labels[plain - 1]
+    return local, plain > 1 and len(top) > 1 and top.isalpha() and top not in _BUILDS and not _MEASURE.fullmatch(name)
 
 
 def role_mailbox(value: str) -> Verdict:
