@@ -179,6 +179,7 @@ class Agenda:
     # -- what the wire tells
 
     def booked(self, request: Request, charges: Iterable[Charge]) -> None:
+        self._entered.pop(request, None)
         self._bench.booked(request, self._lent(charges), time.monotonic())
         self.soon()
 
@@ -241,7 +242,11 @@ class Agenda:
             if choice.source is not _TURNS and choice.source is not ROBOTS:
                 return choice
             if not self._has_room():
-                return None  # The engine asks again when something has left the downloader.
+                self._sweep(now)
+                if not self._has_room():
+                    # The engine asks again when something has left the downloader; but not for what never entered it.
+                    self._wake_in(ENTER_WITHIN)
+                    return None
             if choice.source is _TURNS:
                 self._serve_turn(choice.site)
             else:

@@ -7,6 +7,7 @@ those, is dropped and counted. Nothing is logged but names of fields and types.
 
 from __future__ import annotations
 
+import codecs
 import copy
 import datetime
 import logging
@@ -52,6 +53,15 @@ _MOST = 1_000_000
 
 # Containers inside containers, at most. Deeper is a loop, or an attack.
 _DEEPEST = 50
+
+# Byte order marks, the longer ones first: the shortest begins one of them.
+_MARKED = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_MARKS = tuple(mark for mark, _ in _MARKED)
 
 # What has no text in it. Enum members are written in the program, not found in pages.
 _PLAIN = (Number, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, Enum, UUID, type(None))
@@ -130,11 +140,9 @@ class ItemRedactor:
         if isinstance(value, str):
             return self._text(value, field)
         if isinstance(value, (bytes, bytearray, memoryview)):
-            # Keys and addresses are ASCII, so whatever the encoding is, they are seen; all other bytes survive as they
-            # are.
-            text = bytes(value).decode("utf-8", "surrogateescape")
-            new = self._text(text, field)
-            return value if new == text else type(value)(new.encode("utf-8", "surrogateescape"))
+            data = bytes(value)
+            redacted = self._bytes(data, field)
+            return value if redacted == data else type(value)(redacted)
         if isinstance(value, PurePath):
             new = self._text(str(value), field)
             return value if new == str(value) else type(value)(new)
@@ -149,11 +157,32 @@ class ItemRedactor:
             return _copied(value, changes) if changes else value
         raise _Unchecked(f"it holds a {type(value).__module__}.{type(value).__qualname__}, which cannot be searched")
 
+    def _bytes(self, data: bytes, field: str) -> bytes:
+        for encoding in _encodings(data):
+            try:
+                text = data.decode(encoding, "surrogatepass")
+            except UnicodeDecodeError:
+                continue
+            new = self._text(text, field)
+            if new != text:
+                return new.encode(encoding, "surrogatepass")
+            if data.startswith(_MARKS):
+                return data
+        if data.startswith(_MARKS):
+            raise _Unchecked("it begins as UTF-16 or UTF-32 does, and is neither")
+        # Keys and addresses are ASCII, so whatever else the encoding is, they are seen; all other bytes survive as they
+        # are.
+        text = data.decode("utf-8", "surrogateescape")
+        new = self._text(text, field)
+        return data if new == text else new.encode("utf-8", "surrogateescape")
+
     def _text(self, text: str, field: str) -> str:
         result = self._redactor.text(text, field)
         if result.dropped == "policy":
             self.found.update(finding.kind for finding in result.findings)
             raise _Unchecked("the policy drops fields with what was found in it")
+        if result.dropped == "nulls":
+            raise _Unchecked("something is in it in UTF-16 or UTF-32, and the rest is not")
         if result.dropped:
             raise _Unchecked("checking it would take too long")
         self.found.update(finding.kind for finding in result.findings)
@@ -193,6 +222,18 @@ class ItemRedactor:
         if isinstance(value, deque):
             return type(value)(new, value.maxlen)
         return type(value)(new)
+
+
+def _encodings(data: bytes) -> list[str]:
+    """What the bytes may be beside UTF-8 and its like: by their byte order mark, else by where their NULs are."""
+    if data.startswith(_MARKS):
+        return [encoding for mark, encoding in _MARKED if data.startswith(mark)]
+    if b"\0" not in data or len(data) % 2:
+        return []
+    # In UTF-16 the upper half of every character of Latin script is NUL, and it comes first in big endian.
+    big = data[::2].count(0) > data[1::2].count(0)
+    wide = ["utf-32-be" if big else "utf-32-le"] if len(data) % 4 == 0 else []
+    return [*wide, "utf-16-be" if big else "utf-16-le"]
 
 
 class _Gone:

@@ -47,6 +47,13 @@ class Answer:
     wait: float = 0.0
 
 
+def _end(listening: socket.socket) -> None:
+    """Closing alone does not wake a thread that sits in accept()."""
+    with suppress(OSError):
+        listening.shutdown(socket.SHUT_RDWR)
+    listening.close()
+
+
 class Server:
     """``with Server(answer) as server``: ``answer`` makes an :class:`Answer` of an :class:`Arrival`; ``arrivals`` are in the
     order in which they came. ``tls``: a context, or None for plain HTTP. ``idle``: seconds after which it closes."""
@@ -77,7 +84,7 @@ class Server:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._socket.close()
+        _end(self._socket)
         for connection in list(self._open):
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
@@ -152,7 +159,7 @@ class Proxy:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._socket.close()
+        _end(self._socket)
         for connection in list(self._open):
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)

@@ -56,6 +56,7 @@ DIFFERENCE = {
         },
     ),
     "EXTENSIONS": ({}, {"scrapy_polite.extensions.PoliteExtension": -10}),
+    "SPIDER_MIDDLEWARES": ({}, {"scrapy_polite.breathing.BreathingMiddleware": 10}),
     "HTTPPROXY_ENABLED": (True, False),
     "ITEM_PIPELINES": ({}, {"scrapy_polite.pipelines.RedactionPipeline": 700}),
     "POLITE_FALLBACK_HANDLERS": (None, {"http": HTTP11, "https": HTTP11}),

@@ -142,6 +142,18 @@ def test_after_a_clean_stop_the_duplicate_filter_keeps_all_that_it_knows(directo
     assert seen.stat().st_size == 33
 
 
+def test_what_is_seen_after_the_file_was_closed_over_work_in_progress_is_forgotten(directory: Path) -> None:
+    seen = directory.parent / "requests.seen"
+    queue = DiskQueue(directory)
+    queue.push("a", 0, True, b"1")
+    assert queue.pop("a") is not None
+    seen.write_bytes(b"1")
+    queue.close()
+    seen.write_bytes(b"1, and what its callback yielded too late")
+    assert forget_unqueued(directory.parent) > 0
+    assert seen.read_bytes() == b"1"
+
+
 def test_where_there_is_no_file_nothing_is_made(tmp_path: Path) -> None:
     assert forget_unqueued(tmp_path / "job") == 0
     assert not list(tmp_path.iterdir())

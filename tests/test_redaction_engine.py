@@ -4,6 +4,7 @@ import html
 import importlib
 import json
 import pydoc
+import re
 import subprocess
 import sys
 import time
@@ -111,6 +112,40 @@ def test_an_address_is_found_wherever_a_page_puts_it(place: str) -> None:
         "https://outlook.example/book/Jo@x.example/",
         "<!--jo@x.example-->",
         "Write to jo@x.example.",
+        "jo&#0064;x.example",
+        "jo&#000064;x.example",
+        "jo&#64x.example",
+        "jo&#x0040;x.example",
+        "jo&#X40;x.example",
+        "jo&amp;#64;x.example",
+        "jo&amp;amp;#064;x.example",
+        "jo&#38;#64;x.example",
+        "jo&amp;commat;x.example",
+        "jo\\u0026#64;x.example",
+        "jo\\u0026commat;x.example",
+        "jo\\u{40}x.example",
+        "jo\\u{0040}x.example",
+        "jo\\x40x.example",
+        "jo\\100x.example",
+        "jo%2540x.example",
+        "jo%252540x.example",
+        "jo\uff20x.example",
+        "jo\ufe6bx.example",
+        "jo\\uff20x.example",
+        "jo&#65312;x.example",
+        "jo&#xFF20;x.example",
+        "jo@x\u3002example",
+        "jo@x&period;example",
+        "jo@xa\u0308.example",
+        "jo.@x.example",
+        "jo&ouml;rg@x.example",
+        "jo@a.b.c.d.e.f.g.h.i.j.x.example",
+        "jo@x.example.png",
+        "/people/jo@x.co.uk.jpg?w=2",
+        "~jo@x.example~",
+        "~redacted-jo@x.example",
+        "jo@x.example~redacted-",
+        "jo@x.example~redacted-email",
     ],
 )
 def test_spellings_of_an_address(text: str) -> None:
@@ -126,6 +161,12 @@ def test_spellings_of_an_address(text: str) -> None:
         "srcset='/i/thumbnail@2x.png 2x'",
         "https://cdn.example/npm/jquery@3.6.0/jquery.min.js",
         "jquery@3.6.0.min.js",
+        "/static/logo@2x.min.png",
+        "logo@3x.de.png",
+        "hero@640w.webp",
+        "thumbnail@2x.png",
+        "vue@next.min.js",
+        "pkg@1.0.dev.js",
         "@media (min-width: 640px) { a { color: red } }",
         "https://user:pa55w0rd@host.example/x",
         '{"u":"https:\\/\\/user:pa55w0rd@host.example"}',
@@ -320,6 +361,122 @@ def test_pages_that_were_not_made_for_this_test_keep_all_but_addresses(module: s
     assert _structure(page) == _structure(result.text)
 
 
+_LETTER_BY_LETTER: dict[str, Callable[[str], str]] = {
+    "percent": lambda c: f"%{ord(c):02x}",
+    "percent twice": lambda c: f"%25{ord(c):02X}",
+    "decimal": lambda c: f"&#{ord(c)};",
+    "decimal with zeros": lambda c: f"&#{ord(c):05};",
+    "hex": lambda c: f"&#x{ord(c):x};",
+    "entities escaped": lambda c: f"&amp;#{ord(c)};",
+    "backslash u": lambda c: f"\\u{ord(c):04x}",
+    "backslash u in braces": lambda c: f"\\u{{{ord(c):x}}}",
+    "backslash x": lambda c: f"\\x{ord(c):02X}",
+    "octal": lambda c: f"\\{ord(c):03o}",
+}
+
+
+@pytest.mark.parametrize("form", _LETTER_BY_LETTER)
+@settings(deadline=None, max_examples=40)
+@given(data=st.data())
+def test_an_address_is_found_with_any_of_its_characters_escaped(form: str, data: st.DataObject) -> None:
+    address = data.draw(
+        st.sampled_from(["jo.bloggs+home@mail.agency-1.co.uk", "a" * 64 + "@" + "b" * 63 + "." + "c" * 63 + ".com"])
+    )
+    escaped = data.draw(st.sampled_from([[True], [True, False], [False, False, True]]) | st.lists(st.booleans(), min_size=1))
+    spelled = "".join(_LETTER_BY_LETTER[form](c) if escaped[i % len(escaped)] else c for i, c in enumerate(address))
+    for before, after in (('<a href="mailto:', '">x</a>'), ("Write to ", "."), ("<b>", "</b>"), ("", "")):
+        assert STRICT.text(before + spelled + after).text == f"{before}~redacted-email~{after}"
+
+
+_MARKERS = [replacement(kind) for kind in (*KINDS, "x", "text")] + ["~redacted-", "~redacted", "~", "~redacted-email"]
+
+
+@pytest.mark.parametrize("value", [*made_up_keys().values(), "jo@x.example", "020 7946 0958", "+442079460958"])
+def test_a_page_cannot_switch_redaction_off_by_writing_what_redaction_writes(value: str) -> None:
+    hidden = secret_part(value) if value in made_up_keys().values() else value
+    for marker in _MARKERS:
+        for text in (f"{value}{marker}", f"{marker}{value}" if marker.endswith("~") else value, f"~{value}{marker}~"):
+            result = STRICT.text(text)
+            assert hidden not in result.text, text
+            assert STRICT.text(result.text).text == result.text
+
+
+def test_what_is_glued_to_a_value_is_found_when_that_is_gone() -> None:
+    assert STRICT.text("jo@x.example020 7946 0958 0207946095802079460958").text == (
+        "~redacted-email~~redacted-phone~ 0207946095802079460958"
+    )
+    chain = "whsec_" + "a1" * 20 + "/"
+    assert "a1" not in STRICT.text(chain * 3 + made_up_keys()["aws-access-key-id"]).text.replace("whsec_", "")
+
+
+_ESCAPES = st.sampled_from(["\\u00e9", "\\n", "\\\\", '\\"', "\\/", "\\u0040", "\\ud83d\\ude00", "\\u0026", "\\t", "\\b"])
+_AROUND = st.lists(_ESCAPES | st.sampled_from(["a", ".", "-", "_", "0", "9", "b2", "é", " ", "+", "e9"]), max_size=6).map(
+    "".join
+)
+
+
+@settings(deadline=None, max_examples=500)
+@given(
+    _AROUND,
+    st.integers(0, 8) | st.integers(50, 70) | st.integers(80, 100) | st.integers(300, 345),
+    st.sampled_from(
+        [
+            *made_up_keys().values(),
+            "@example.com",
+            "@x.example",
+            "\\u0040x.example",
+            " 020 7946 0958",
+            "+442079460958",
+            "pi_" + "a" * 80 + "_secret_" + "b" * 24,
+        ]
+    ),
+    _AROUND,
+)
+def test_no_escape_is_cut_on_either_side(before: str, run: int, value: str, after: str) -> None:
+    for text in (f'{{"k": "{before}{"a" * run}{value}{after}"}}', f'{{"k": "{"a" * run}{before}{value}{after}"}}'):
+        result = STRICT.text(text)
+        json.loads(result.text)
+        assert STRICT.text(result.text).text == result.text
+        again = json.dumps(text)
+        json.loads(json.loads(STRICT.text(again).text))
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.sampled_from(
+        ["%C3%A9", "%20", "%5C", "&eacute;", "&#233;", "&#xe9;", "&amp;", "&lt;", "&amp;#233;", "&nbsp;", "&#160;"]
+    ),
+    st.integers(0, 345),
+    st.sampled_from(["@example.com", "%40example.com", "&#64;x.example", "020 7946 0958", "0207946095", "1", "0161 496 0000"]),
+    st.sampled_from(
+        ["%C3%A9", "%20", "%20" + "5", "&eacute;", "&#233;", "&#160;", "&#160;5", "&nbsp;1", "&amp;", "\\u00a05", ""]
+    ),
+)
+def test_no_percent_or_entity_is_cut_on_either_side(escape: str, run: int, value: str, after: str) -> None:
+    for text in (f"{escape}{'a' * run}{value}{after}", f"{'a' * run}{escape}{value}{after}"):
+        result = STRICT.text(text)
+        outside = re.sub(r"~redacted-[a-z-]+~", "\n", result.text)
+        # What is left of the escapes is whole: nothing but them has these characters in it.
+        left = re.sub(r"%[0-9A-F]{2}|&(?:amp;)?#?\w+;|\\u00a0", "", outside)
+        assert not set(left) & set("%&;#\\"), result.text
+        assert STRICT.text(result.text).text == result.text
+
+
+@pytest.mark.parametrize("escape", ["\\u00e9", "\\\\u00e9", "\\n", "\\\\", "\\" * 62 + "u00e9", "\\" * 130 + "n", "\\" * 128])
+def test_the_start_of_an_address_is_at_no_length_inside_an_escape(escape: str) -> None:
+    for run in range(400):
+        text = json.dumps({"k": "x"}).replace("x", f"{escape}{'a' * run}@example.com")
+        if escape in ("\\u00e9", "\\n", "\\\\", "\\" * 128):
+            json.loads(STRICT.text(text).text)
+        assert "~redacted-email~" in STRICT.text(text).text or not run
+
+
+def test_a_local_part_beyond_the_limit_of_the_standard_goes_whole() -> None:
+    for run in (64, 65, 200, 320):
+        assert STRICT.text(f"<{'a' * run}@x.example>").text == "<~redacted-email~>"
+    assert STRICT.text("a" * 1000 + "@x.example").text == "a" * 680 + "~redacted-email~"
+
+
 _FRAGMENTS = st.one_of(
     st.integers(0, 30).flatmap(lambda seed: st.sampled_from(sorted(made_up_keys(seed).values()))),
     st.sampled_from(
@@ -336,6 +493,7 @@ _FRAGMENTS = st.one_of(
             "&#64;",
         ]
     ),
+    st.sampled_from(["~redacted-", "~redacted-email~", "~redacted-jwt~", "0161 496 0000\\u00a0", "\\100", "&#64", "\0"]),
     st.sampled_from(
         ["-", "--", "-->", "<!--", ".", "/", "\\", "\\n", "\\u0026", "%3D", "&amp;", "&quot;", "+", "~", "'", " ", "é"]
     ),

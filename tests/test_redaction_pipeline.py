@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime
 import logging
+import re
 import subprocess
 import sys
 from collections import OrderedDict, deque
@@ -141,6 +142,39 @@ def test_containers_of_every_sort_keep_their_type_and_the_originals_their_conten
     assert shared == [KEY]
     assert value["item"] == Home(name=KEY)
     assert value["flat"] == Flat(KEY)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize("text", ["k={} jo@x.example", "Größe “{}”, jörg@bücher.example", "ключ: {} для jo@x.example"])
+def test_wide_encodings_are_read_and_written_back(encoding: str, text: str) -> None:
+    answer = redacted({"a": text.format(KEY).encode(encoding)}, POLITE_REDACT="gdpr-strict")["a"]
+    assert answer.decode(encoding) == re.sub(r"\w+@\w+\.example", "~redacted-email~", text).format(GONE)
+    assert answer[:4] == text.format(KEY).encode(encoding)[:4]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        f"k={KEY}".encode("utf-16")[:-1],
+        b"\xff\xfe" + b"abc",
+        b"x" + f"k={KEY}".encode("utf-16-le"),
+        b"plain text: " + f"k={KEY}".encode("utf-16-le") + b"!",
+        f"k={KEY}".encode("utf-32-be") + b"\xff\xff\xff\xff",
+        f"k={KEY}".encode("utf-16-le").decode("latin-1"),
+        "\0".join("jo@x.example"),
+    ],
+)
+def test_what_is_neither_one_encoding_nor_the_other_is_dropped_and_counted(value: object) -> None:
+    part, crawler = pipeline(POLITE_REDACT="gdpr-strict")
+    assert part.process_item({"a": value, "b": 1}) == {"b": 1}
+    assert crawler.stats is not None
+    assert crawler.stats.get_value("polite/redacted/dropped_fields") == 1
+
+
+def test_bytes_that_are_no_text_stay_as_they_are() -> None:
+    picture = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256)) * 9
+    assert redacted({"a": picture, "b": b"\0" * 99}, POLITE_REDACT="gdpr-strict") == {"a": picture, "b": b"\0" * 99}
+    assert redacted({"a": picture + KEY.encode()}) == {"a": picture + GONE.encode()}
 
 
 def test_what_has_no_text_in_it_stays_as_it_is() -> None:

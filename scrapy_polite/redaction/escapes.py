@@ -140,13 +140,13 @@ def unescaped_start(page: str, at: int) -> int:
 class View:
     """A window of a page with its escapes undone. `text` is what is read; offsets in it lead back to the page.
 
-    A window that would begin inside an escape begins where that does.
+    A window that would begin or end inside an escape begins or ends where that begins.
     """
 
     __slots__ = ("_origins", "text")
 
     def __init__(self, page: str, start: int, end: int) -> None:
-        start, end = unescaped_start(page, max(0, start)), min(len(page), end)
+        start, end = unescaped_start(page, max(0, start)), unescaped_start(page, min(len(page), end))
         pieces: list[str] = []
         origins: list[int] = []  # of every character of the view: where it begins in the page
         at = start

@@ -81,7 +81,7 @@ _LETTER = rf"(?:[^\W_]|[{_MARKS}])"
 _LABEL = rf"[^\W_](?:(?:[^\W_]|[{_MARKS}-]){{0,61}}{_LETTER})?"
 _MAIL = rf"(?u:{_AT}(?:{_LABEL}{_DOT}){{1,126}}(?:[^\W\d_]|[{_MARKS}]){{2,63}}(?![^\W\d_]|[{_MARKS}]))"
 # `O'Brien`: the only apostrophe that names have at their beginning.
-_MAIL_BACK = rf"(?u:(?:(?<![\w.+'-])[OoDd]')?(?<![\w+{_MARKS}])[\w+](?:[\w.+{_MARKS}-]{{0,318}})?)\Z"
+_MAIL_BACK = rf"(?u:(?:(?<![\w.+'-])[OoDd]')?(?<![\w+{_MARKS}])[\w+](?:[\w.+{_MARKS}-]{{0,319}})?)\Z"
 # "https://user:password@host/" is no mailbox; in JSON the slashes may be escaped.
 _USER_INFO = r"/\\{0,4}/(?:[^\s/@:]{1,64}:)?\Z"
 
@@ -89,7 +89,7 @@ _USER_INFO = r"/\\{0,4}/(?:[^\s/@:]{1,64}:)?\Z"
 def _mail(kind: str, validator: Callable[[str], Verdict]) -> Rule:
     # RFC 5321 section 4.5.3.1: 64 octets before the @, 255 after it; the letters are those that mailboxes really use.
     # What is longer is no mailbox that takes letters, but may be one with something glued to it: it is taken whole, up to
-    # 319 characters, and of what is longer still the last 320.
+    # 320 characters, and of what is longer still the last 320.
     source = "https://www.rfc-editor.org/rfc/rfc5321#section-4.5.3.1"
     anchors = ("@", "\uff20", "\ufe6b")
     return Rule(kind, "mail", "personal", anchors, _MAIL, source, validator, "", _MAIL_BACK, 320, _USER_INFO, 320)
