@@ -4,10 +4,11 @@
 
 Each site has one request waiting (with 10 sites: 100 each). Measured are pushes, half to sites that wait already and half to
 new ones, and pops in the queue's own order, in rounds that leave as many requests as there were; no URL comes twice. Scrapy's
-is DownloaderAwarePriorityQueue, its default, in memory and with its default disk queue. All is due: the limits are lifted and the
-sites opened, so what is measured is the queue's own work. On disk that is the commits and the deletion of what is done, too;
-what Scrapy's holds, a kill takes. Every figure is the best of its rounds and comes from a process of its own. Memory is what
-the process grew by (resident) while the sites were pushed, requests included; disk is what the files occupy; both per waiting site.
+is DownloaderAwarePriorityQueue, its default, in memory and with its default disk queue. All is due: the limits are lifted and
+the sites opened, so what is measured is the queue's own work. On disk that is the commits and the deletion of what is done,
+too; what Scrapy's holds, a kill takes. Every figure is the best of its rounds and comes from a process of its own. Memory is
+what the process grew by (resident) while the sites were pushed, requests included; disk is what the files occupy; both per
+waiting site.
 """
 
 from __future__ import annotations

@@ -162,8 +162,8 @@ class DiskQueue:
             self._checkpoint.start()
 
     def close(self) -> None:
-        """Commit, and give the files back. What is out stays, and waits in the next run. Whatever still comes of it, and is seen
-        by the duplicate filter, is too late for this file: then the end is not a clean one."""
+        """Commit, and give the files back. What is out stays, and waits in the next run. Whatever still comes of it, and is
+        seen by the duplicate filter, is too late for this file: then the end is not a clean one."""
         try:
             self._look()
             if self._db.execute("SELECT 1 FROM request WHERE out LIMIT 1").fetchone() is None:
