@@ -41,12 +41,12 @@ class Booker:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self._blocking = bool(getattr(store, "blocking", False))
-        self._pool = ThreadPoolExecutor(2, thread_name_prefix="polite-store") if self._blocking else None
+        self.blocking = bool(getattr(store, "blocking", False))
+        self._pool = ThreadPoolExecutor(2, thread_name_prefix="polite-store") if self.blocking else None
         self._pending: list[tuple[Want, Answered]] = []
         self._under_way = False
         self._troubled = False
-        self._owed: deque[tuple[Callable[[], object], bool]] = deque()
+        self._owed: deque[Callable[[], object]] = deque()
         self._offset = 0
         self._best_trip = 0
 
@@ -64,10 +64,10 @@ class Booker:
             return function(*arguments)
         return await asyncio.get_running_loop().run_in_executor(self._pool, partial(function, *arguments))
 
-    def owe(self, write: Callable[[], object], *, insist: bool = True) -> None:
-        """What the store is to be told before it is asked for a slot again, such as a hold that it could not take. ``insist``:
-        tried until it is done; not for what must not be done twice, since a lost connection does not say what it did."""
-        self._owed.append((write, insist))
+    def owe(self, write: Callable[[], object]) -> None:
+        """What the store is to be told before it is asked for a slot again, such as a hold. Tried until it is done, and perhaps
+        done twice, since a lost connection does not say what it did: only what lengthens a wait is owed."""
+        self._owed.append(write)
         if self._pool is None:
             try:
                 self._pay()
@@ -79,7 +79,7 @@ class Booker:
     def now(self) -> int:
         """The store's clock, in microseconds; of a store across a network what it was at the quickest of the last answers,
         carried on."""
-        return time.monotonic_ns() // 1000 + self._offset if self._blocking else self.store.now()
+        return time.monotonic_ns() // 1000 + self._offset if self.blocking else self.store.now()
 
     def close(self) -> None:
         """Pay what is owed, and close the store."""
@@ -105,23 +105,19 @@ class Booker:
         began = time.monotonic_ns() // 1000
         try:
             self._pay()
-            answers = self.store.book(wants, AHEAD if self._blocking else 0) if wants else []
+            answers = self.store.book(wants, AHEAD if self.blocking else 0) if wants else []
         except StoreError as error:
             self.trouble(error)
             return [Wait(RETRY, want[-1].key) for want in wants]
         self._well()
-        if self._blocking and wants:
+        if self.blocking and wants:
             self._read_clock(answers, began, time.monotonic_ns() // 1000)
         return answers
 
     def _pay(self) -> None:
         while self._owed:
-            write, insist = self._owed[0]
-            if not insist:
-                self._owed.popleft()
-            write()
-            if insist:
-                self._owed.popleft()
+            self._owed[0]()
+            self._owed.popleft()
 
     def _read_clock(self, answers: list[Booked | Wait], began: int, ended: int) -> None:
         booked = next((answer for answer in answers if isinstance(answer, Booked)), None)

@@ -28,7 +28,7 @@ from scrapy_polite.naming.imageservices import image_service_key
 from scrapy_polite.origins.cachestatus import hit_or_miss
 from scrapy_polite.origins.placing import place
 from scrapy_polite.paths import ledger_path, store_url, writable
-from scrapy_polite.settings import Config
+from scrapy_polite.settings import BESIDE_THE_STORE, Config
 from scrapy_polite.stores.base import Cause, Store, StoreError, open_store, redacted_url
 from scrapy_polite.telemetry.events import HeldEvent, Missed, Sent
 from scrapy_polite.telemetry.ledger import Ledger
@@ -52,6 +52,9 @@ logger = logging.getLogger(__name__)
 PUNCTUAL: Final = 1_000
 """Microseconds that the packet may leave after the booking's reading of the clock without being called late. Usually a third
 of it; a machine that is short of processors takes longer."""
+
+PUNCTUAL_FAR: Final = 10_000
+"""The same where the store's clock is known by its answers alone, and telling it costs a round trip."""
 
 REMEMBERED: Final = 50_000
 """Hosts whose placing, Crawl-delay and refusals are kept in memory; the oldest goes first."""
@@ -118,7 +121,7 @@ class Politeness:
             config = Config.from_settings(crawler.settings)
             url = store_url(config.store)
             path = ledger_path(config.ledger, url)
-            if path is not None:
+            if path is not None and config.ledger != BESIDE_THE_STORE:
                 writable(path)
             store = open_store(url)
             # Scrapyd gives a job's id as a spider argument.
@@ -300,7 +303,7 @@ class Politeness:
         self.count("slots/booked")
         self.count(f"requests/{ticket.kind}")
         at, width = self.booker.now(), self.config.width
-        if at - slot.slot > PUNCTUAL:
+        if at - slot.slot > (PUNCTUAL_FAR if self.booker.blocking else PUNCTUAL):
             # The next one keeps its distance from this one, and not from the slot that this one was late in.
             for charge in ticket.charges:
                 self.booker.owe(partial(self.booker.store.settle, charge.key, at - slot.slot))
@@ -313,12 +316,11 @@ class Politeness:
             self.ledger.record(Sent(at, slot.slot, width, ticket.site, ticket.kind, ticket.url, ticket.charges))
 
     def missed(self, ticket: Ticket, slot: Booked) -> None:
-        """Nothing was sent in the slot: what it had cost is given back."""
+        """Nothing was sent in the slot, which stays paid: another process may have booked behind it already, and would be too
+        close to whoever took its place."""
         self.count("slots/missed")
         if self.ledger is not None:
             self.ledger.record(Missed(self.booker.now(), slot.slot, ticket.shared))
-        for demand in ticket.want:
-            self.booker.owe(partial(self.booker.store.settle, demand.key, -demand.increment), insist=False)
 
     def learn(self, wait: Wait) -> None:
         """The wire was told to wait longer than a request may: its key is not due before."""

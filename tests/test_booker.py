@@ -92,7 +92,6 @@ def test_what_is_owed_is_told_before_anything_is_booked_again() -> None:
     asked = booker(store)
     store.broken = True
     asked.owe(lambda: store.tell("hold"))
-    asked.owe(lambda: store.tell("refund"), insist=False)
     answers: list[Booked | Wait] = []
     asked.book(WANT, answers.append)
     assert isinstance(answers[0], Wait)
@@ -100,16 +99,6 @@ def test_what_is_owed_is_told_before_anything_is_booked_again() -> None:
     asked.book(WANT, answers.append)
     assert store.told[0] == "hold"
     assert isinstance(answers[1], Booked)
-
-
-def test_what_must_not_be_done_twice_is_tried_once() -> None:
-    store = Near()
-    asked = booker(store)
-    store.broken = True
-    asked.owe(lambda: store.tell("refund"), insist=False)
-    store.broken = False
-    asked.book(WANT, lambda answer: None)
-    assert store.told == []
 
 
 def test_what_is_asked_while_an_answer_is_under_way_goes_together() -> None:
