@@ -118,6 +118,7 @@ def run(options: argparse.Namespace) -> int:
         listings=options.listings,
         capacity=options.capacity,
         seconds=options.seconds + 60,
+        traps="all",  # The guard is what stops them; nothing but a guarded crawl may be sent there.
     ) as town:
         info = town.info
         print(
