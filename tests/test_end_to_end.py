@@ -64,7 +64,9 @@ def test_every_promise_is_kept_on_a_town(report: dict[str, Any]) -> None:
 
 def test_every_inhabitant_was_visited_and_the_two_witnesses_agree(report: dict[str, Any]) -> None:
     servers = {origin["server"]: origin for origin in report["origins"]}
-    assert {"platform", "lone", "crawl-delay", "busy-seconds", "busy-date", "down", "challenge", "cdn", "bucket"} <= set(servers)
+    assert {"platform", "lone", "crawl-delay", "busy-seconds", "busy-date", "down", "challenge", "cdn", "bucket"} <= set(
+        servers
+    )
     platform = servers["platform"]
     assert platform["key"] == "origin:sites.hearth-platform.example"
     assert platform["ledger"]["requests"] == platform["town"]["requests"]
