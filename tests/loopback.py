@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
+    from typing_extensions import Self
+
 ROOT = Path(__file__).resolve().parents[1]
 
 PAGE = b"<html><body>a page</body></html>"
@@ -47,14 +49,49 @@ class Answer:
     wait: float = 0.0
 
 
-def _end(listening: socket.socket) -> None:
-    """Closing alone does not wake a thread that sits in accept()."""
-    with suppress(OSError):
-        listening.shutdown(socket.SHUT_RDWR)
-    listening.close()
+class _Listening:
+    """Threads that serve connections to a free port of ``address``, and all of them ended with the block."""
+
+    def __init__(self, address: str) -> None:
+        self._socket = socket.create_server((address, 0), backlog=128)
+        self.port = self._socket.getsockname()[1]
+        self.connections = 0
+        self._open: set[socket.socket] = set()
+        self._threads: list[threading.Thread] = []
+
+    def __enter__(self) -> Self:
+        self._start(self._accept)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # Closing alone does not wake a thread that sits in accept().
+        self._socket.close()
+        for connection in list(self._open):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join(10)
+
+    def _start(self, work: Callable[..., None], *args: object) -> None:
+        thread = threading.Thread(target=work, args=args, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = self._socket.accept()
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self._open.add(connection)
+                self.connections += 1
+                self._start(self._serve, connection, self.connections)
+
+    def _serve(self, raw: socket.socket, number: int) -> None:
+        raise NotImplementedError
 
 
-class Server:
+class Server(_Listening):
     """``with Server(answer) as server``: ``answer`` makes an :class:`Answer` of an :class:`Arrival`; ``arrivals`` are in the
     order in which they came. ``tls``: a context, or None for plain HTTP. ``idle``: seconds after which it closes."""
 
@@ -66,30 +103,9 @@ class Server:
         idle: float | None = None,
         address: str = "127.0.0.1",
     ) -> None:
+        super().__init__(address)
         self._answer, self._tls, self._idle = answer, tls, idle
-        self._socket = socket.create_server((address, 0), backlog=128)
-        self.port = self._socket.getsockname()[1]
         self.arrivals: list[Arrival] = []
-        self.connections = 0
-        self._open: set[socket.socket] = set()
-        self._threads: list[threading.Thread] = []
-
-    def _start(self, work: Callable[..., None], *args: object) -> None:
-        thread = threading.Thread(target=work, args=args, daemon=True)
-        self._threads.append(thread)
-        thread.start()
-
-    def __enter__(self) -> Server:
-        self._start(self._accept)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        _end(self._socket)
-        for connection in list(self._open):
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
-            thread.join(10)
 
     @property
     def url(self) -> str:
@@ -103,17 +119,8 @@ class Server:
         times = [arrival.at for arrival in self.arrivals]
         return [later - earlier for earlier, later in itertools.pairwise(times)]
 
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                connection, _ = self._socket.accept()
-                self.connections += 1
-                self._start(self._serve, connection, self.connections)
-
     def _serve(self, raw: socket.socket, number: int) -> None:
-        self._open.add(raw)
         with suppress(OSError, ValueError), raw:
-            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._tls:
                 with self._tls.wrap_socket(raw, server_side=True) as connection:
                     self._open.add(connection)
@@ -143,42 +150,16 @@ class Server:
                     return
 
 
-class Proxy:
+class Proxy(_Listening):
     """A forward proxy on loopback: absolute-form requests and CONNECT tunnels, each logged by its first line."""
 
     def __init__(self) -> None:
-        self._socket = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.port = self._socket.getsockname()[1]
+        super().__init__("127.0.0.1")
         self.url = f"http://127.0.0.1:{self.port}"
         self.lines: list[str] = []
-        self._open: set[socket.socket] = set()
-        self._threads: list[threading.Thread] = []
 
-    def __enter__(self) -> Proxy:
-        self._start(self._accept)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        _end(self._socket)
-        for connection in list(self._open):
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
-            thread.join(10)
-
-    def _start(self, work: Callable[..., None], *args: object) -> None:
-        thread = threading.Thread(target=work, args=args, daemon=True)
-        self._threads.append(thread)
-        thread.start()
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                connection, _ = self._socket.accept()
-                self._open.add(connection)
-                self._start(self._serve, connection)
-
-    def _serve(self, client: socket.socket) -> None:
+    def _serve(self, raw: socket.socket, number: int) -> None:
+        client = raw
         with suppress(OSError, ValueError), client:
             head = b""
             while b"\r\n\r\n" not in head:
@@ -194,7 +175,6 @@ class Proxy:
             with socket.create_connection((host, int(port))) as server:
                 self._open.add(server)
                 server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 if method == "CONNECT":
                     client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
                 else:

@@ -18,7 +18,7 @@ from poison_image import POISON
 
 from scrapy_polite.images import OUTCOMES, ImagesConfig, Picture, Rejected, Size, images_from
 from scrapy_polite.images.convert import convert, load, probe
-from scrapy_polite.images.library import quiet
+from scrapy_polite.images.libvips import quiet
 
 load()  # before anything else of pyvips: it sets the process up
 pyvips = importlib.import_module("pyvips")  # it has stubs, but does not declare them
@@ -178,7 +178,7 @@ def test_warnings_go_to_our_log_at_debug(caplog: pytest.LogCaptureFixture) -> No
         assert outcome(GOOD["png"]) == "ok"
         assert caplog.records == []
         assert outcome(GOOD["png"][: len(GOOD["png"]) // 2] + POISON) == "truncated"
-    assert {(record.name, record.levelname) for record in caplog.records} == {("scrapy_polite.images.library", "DEBUG")}
+    assert {(record.name, record.levelname) for record in caplog.records} == {("scrapy_polite.images.libvips", "DEBUG")}
     assert len(caplog.records) < 50
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from scrapy_polite.images.library import LOADERS, load, quiet
+from scrapy_polite.images.libvips import LOADERS, load, quiet
 from scrapy_polite.images.plan import Plan, plan
 from scrapy_polite.images.policy import Header, ImagesConfig, Picture, Rejected, Size, Variant, judge
 from scrapy_polite.images.signature import ends_early, png_frames, recognise
@@ -17,7 +17,7 @@ from scrapy_polite.images.signature import ends_early, png_frames, recognise
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy_polite.images.library import Image, Vips
+    from scrapy_polite.images.libvips import Image, Vips
 
 __all__ = ["convert", "load", "probe"]
 
