@@ -49,6 +49,34 @@ class Spider(TestSpider):
         assert done.stats["finish_reason"] == "finished"
 
 
+def test_hosts_whose_robots_txt_is_held_for_years_keep_no_other_host_from_being_opened(tmp_path: Path) -> None:
+    source = """
+class Spider(TestSpider):
+    async def start(self):
+        for url in {held}:
+            yield scrapy.Request(url, errback=self.failed)
+        yield scrapy.Request("{good}/")
+    def parse(self, response):
+        self.answered(response)
+        raise scrapy.exceptions.CloseSpider("done")
+"""
+    years = Answer(status=429, headers={"Retry-After": "999999999"})
+    with ExitStack() as stack:
+        held = [stack.enter_context(Server(lambda arrival: years, address=f"127.0.4.{n}")) for n in range(1, 19)]
+        good = stack.enter_context(Server(lambda arrival: NO_ROBOTS if arrival.path == "/robots.txt" else Answer()))
+        urls = [server.url.replace("127.0.0.1", f"127.0.4.{n}") for n, server in enumerate(held, 1)]
+        done = crawl(
+            source.format(held=urls, good=good.url),
+            tmp_path,
+            timeout=60,
+            **OPEN,
+            ROBOTSTXT_OBEY=True,
+            POLITE_ALLOW_PORTS=[good.port, *(server.port for server in held)],
+        )
+        assert done.urls() == [f"{good.url}/"], done.log
+        assert all([arrival.path for arrival in server.arrivals] == ["/robots.txt"] for server in held)
+
+
 def test_one_place_in_the_downloader_and_two_ports_of_one_host_are_enough(tmp_path: Path) -> None:
     source = """
 class Spider(TestSpider):

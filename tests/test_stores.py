@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -829,3 +831,23 @@ def common_user() -> Iterator[Path]:
         os.seteuid(was)
         directory.chmod(0o700)
         shutil.rmtree(directory)
+
+
+def test_a_process_that_was_stopped_with_the_lock_makes_the_store_say_so_and_stops_nobody_for_long(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:{tmp_path}/limits.sqlite")
+    want = (Demand("site:a", 10, 0),)
+    with (tmp_path / "limits.sqlite-lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for _ in range(2):
+            with pytest.raises(StoreError, match="held by another process"):
+                store.book([want])
+        fcntl.flock(lock, fcntl.LOCK_UN)
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        try:
+            (answer,) = store.book([want])
+            break
+        except StoreError:
+            time.sleep(0.01)
+    assert isinstance(answer, Booked)
+    store.close()

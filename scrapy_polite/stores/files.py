@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -12,8 +13,41 @@ from pathlib import Path
 from .base import ACCEPTED, StoreError, StoreTooNewError
 from .schema import APPLICATION_ID, SCHEMA, SLOTS, VERSION, boot_id, rebase, same_boot
 
-BUSY = 10.0
+BUSY = 1.0
 """Seconds. Only a foreign program (a shell on the file) can make us wait for SQLite's own lock: then for so long."""
+
+PATIENCE = 0.5
+"""Seconds that the lock is waited for. Who has it gives it back after some 20 microseconds, unless its process was stopped."""
+
+
+class _Turn(threading.Thread):
+    """Stands in the kernel's line for the lock, with a descriptor of its own: whoever waits for it can stop waiting, which
+    nobody can who sits in flock() himself. Served in the order of coming, as everybody."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(name="polite-lock", daemon=True)
+        self.got = threading.Event()
+        self.descriptor = -1
+        self._path = path
+        self._mutex = threading.Lock()
+        self._given_up = False
+
+    def run(self) -> None:
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with self._mutex:
+            if self._given_up:
+                os.close(descriptor)
+            else:
+                self.descriptor = descriptor
+                self.got.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether the lock was had in that time; if not, it is not taken any more."""
+        if not self.got.wait(seconds):
+            with self._mutex:
+                self._given_up = not self.got.is_set()
+        return not self._given_up
 
 
 class Files:
@@ -26,6 +60,7 @@ class Files:
         self._lock_path = self._beside("-lock")
         self._lock = -1
         self._inode = 0
+        self._turn: _Turn | None = None
 
     def open(self, now: int) -> sqlite3.Connection:
         """The connection to both databases, made or brought up to this boot (`now`: microseconds of its clock)."""
@@ -60,7 +95,10 @@ class Files:
 
     def take(self) -> None:
         """From now on alone among the processes that use the store; they take turns in the order in which they came."""
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._wait()
         try:
             # Two processes with two files under one name would have two rates.
             if os.stat(self._name).st_ino != self._inode:  # noqa: PTH116 (a Path takes twice as long, each time)
@@ -68,6 +106,21 @@ class Files:
         except BaseException:
             self.give()
             raise
+
+    def _wait(self) -> None:
+        turn = self._turn
+        if turn is not None and turn.is_alive():
+            raise StoreError(self._held)  # The last one that was given up still waits.
+        turn = self._turn = _Turn(self._lock_path)
+        turn.start()
+        if not turn.wait(PATIENCE):
+            raise StoreError(self._held)
+        os.close(self._lock)
+        self._lock = turn.descriptor
+
+    @property
+    def _held(self) -> str:
+        return f"{self._lock_path} is held by another process, which may be stopped"
 
     def give(self) -> None:
         """To the next in line."""
