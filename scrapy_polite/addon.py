@@ -122,6 +122,12 @@ class Addon:
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", PoliteImagesPipeline, 200)
 
 
+def is_on(settings: BaseSettings) -> bool:
+    """Whether a crawl with these settings has the add-on."""
+    named = (load_object(key) for key, place in settings["ADDONS"].items() if place is not None)
+    return is_enabled(settings) and any(isinstance(cls, type) and issubclass(cls, Addon) for cls in named)
+
+
 def is_enabled(settings: BaseSettings) -> bool:
     """Asked before the settings are checked; a value that is no truth value counts as on, and is an error afterwards."""
     return str(settings.get("POLITE_ENABLED", True)).strip().lower() not in ("false", "0")

@@ -123,7 +123,7 @@ class _PoliteHandler:
     async def _admit(self, request: Request) -> tuple[Target, Placed]:
         found = await self.politeness.admit(request.url)
         if isinstance(found, Refused):
-            raise self._refusal(found)
+            raise self._refusal(found, request)
         if isinstance(found, NoAnswer):
             self.politeness.unanswered(found)
             raise CannotResolveHostError(f"{found.host}: {found.reason}: {found.detail}")
@@ -137,7 +137,7 @@ class _PoliteHandler:
         through = parse(proxy if "//" in proxy else f"http://{proxy}")
         if isinstance(through, Invalid) or f"{through.scheme}://{through.host}:{through.port}" not in self._proxies:
             why = f"{request.url} was to go through {proxy}, which POLITE_TRUSTED_PROXIES does not name"
-            raise self._refusal(Refused("proxy", why))
+            raise self._refusal(Refused("proxy", why), request)
         found = await self.politeness.resolver.resolve(through.host)
         if isinstance(found, NoAnswer):
             self.politeness.unanswered(found)
@@ -161,7 +161,7 @@ class _PoliteHandler:
             response: Response = await self.inner.download_request(request)
         except Exception as error:
             if visit.refusal is not None:
-                raise self._refusal(Refused(visit.refusal.reason, visit.refusal.detail)) from error
+                raise self._refusal(Refused(visit.refusal.reason, visit.refusal.detail), request) from error
             if ticket.expired:
                 raise DownloadTimeoutError(f"Getting {request.url} took longer than {ticket.timeout} seconds.") from error
             raise
@@ -196,8 +196,8 @@ class _PoliteHandler:
             self._stopping = asyncio.ensure_future(engine.close_spider_async(reason=UNPROTECTED))
         raise Unprotected("the reactor's resolver or its connectTCP is not the guard's any more")
 
-    def _refusal(self, refused: Refused) -> RequestRefused:
-        self.politeness.refused(refused)
+    def _refusal(self, refused: Refused, request: Request) -> RequestRefused:
+        self.politeness.refused(refused, request.url)
         return RequestRefused(refused.reason, refused.detail)
 
 

@@ -59,7 +59,7 @@ class ListenerMiddleware:
         url = request.url.lower()
         if not url.startswith(GUARDED + HARMLESS):
             refused = Refused("scheme", f"{request.url.partition(':')[0]}: is not http or https")
-            self._politeness.refused(refused)
+            self._politeness.refused(refused, request.url)
             raise RequestRefused(refused.reason, refused.detail)
 
     async def process_response(self, request: Request, response: Response) -> Response | Request:

@@ -211,10 +211,10 @@ class Politeness:
             logger.warning("Guard (report only) would refuse (%s): %s", refused.reason, refused.detail)
         return self.config.report_only
 
-    def refused(self, refused: Refused) -> None:
+    def refused(self, refused: Refused, url: str) -> None:
         """Count a refusal and say it, once per request."""
         self.count(f"refused/{refused.reason}")
-        logger.info("Guard: refused (%s): %s", refused.reason, refused.detail)
+        logger.info("Guard: refused (%s): <%s>: %s", refused.reason, url, refused.detail)
 
     async def _place(self, target: Target, answer: Answer) -> Placed:
         found = place(target.host, answer.chain, answer.addresses)

@@ -158,3 +158,17 @@ class Spider(TestSpider):
     empty = polite("report", "--run", "nobody", "-s", f"POLITE_STORE=sqlite:{tmp_path}/limits.sqlite", cwd=tmp_path)
     assert empty.returncode == 1
     assert "nothing is proved" in empty.stderr
+
+
+def test_a_project_without_the_add_on_is_told_that_its_crawls_are_not_held_to_this(tmp_path: Path) -> None:
+    off = polite("explain", "--offline", "http://a.example/", cwd=tmp_path)
+    assert "the add-on is not on here" in off.stderr
+    addons = 'ADDONS={"scrapy_polite.Addon": 300}'
+    assert polite("explain", "-s", addons, "--offline", "http://a.example/", cwd=tmp_path).stderr == ""
+    disabled = polite("explain", "-s", addons, "-s", "POLITE_ENABLED=False", "--offline", "http://a.example/", cwd=tmp_path)
+    assert "the add-on is not on here" in disabled.stderr
+
+
+def test_explain_shows_the_delay_that_was_taken_over_from_scrapy(tmp_path: Path) -> None:
+    (found,) = objects(polite("explain", "--json", "-s", "DOWNLOAD_DELAY=10", "--offline", "http://a.example/", cwd=tmp_path))
+    assert found["charges"][0]["least"] == 10

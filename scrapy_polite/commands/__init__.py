@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import sys
 from typing import Any, Final
 
 from scrapy.commands import ScrapyCommand
@@ -45,7 +46,7 @@ class Polite(ScrapyCommand):
         super().add_options(parser)
         verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=argparse.ArgumentParser)
         for name, help_text in VERBS.items():
-            verb = verbs.add_parser(name, help=help_text, description=f"Show {help_text}.")
+            verb = verbs.add_parser(name, prog=f"scrapy polite {name}", help=help_text, description=f"Show {help_text}.")
             # Scrapy's own -s stands before the verb; people write it behind as well.
             verb.add_argument("-s", "--set", dest="set_after", action="append", default=[], metavar="NAME=VALUE")
             verb.add_argument("--json", action="store_true", help="print JSON, one object a line")
@@ -58,7 +59,7 @@ class Polite(ScrapyCommand):
         if args:
             raise UsageError(f"{opts.verb} does not know {' '.join(args)!r}")
         # What a crawl of this project would see: no add-on runs for a command.
-        from scrapy_polite.addon import take_throttling_over
+        from scrapy_polite.addon import is_on, take_throttling_over
 
         assert self.settings is not None
         settings = self.settings
@@ -67,6 +68,11 @@ class Polite(ScrapyCommand):
             if opts.spider:
                 _with_spider(settings, opts.spider)
             take_throttling_over(settings, None)
+            if not is_on(settings):
+                sys.stderr.write(
+                    "Note: the add-on is not on here (ADDONS does not name scrapy_polite.Addon, or POLITE_ENABLED is off). "
+                    "This is what it would do; a crawl is not held to it.\n"
+                )
             self.exitcode = module(opts.verb).run(settings, opts)
         except ValueError as error:
             raise UsageError(str(error), print_help=False) from None

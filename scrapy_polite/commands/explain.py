@@ -156,7 +156,8 @@ def _blank(url: str) -> Explanation:
 
 
 def _charge(charge: Charge) -> dict[str, Any]:
-    return {"key": charge.key, "cost": charge.cost, "rate": charge.rate, "burst": charge.burst}
+    stated = {"key": charge.key, "cost": charge.cost, "rate": charge.rate, "burst": charge.burst}
+    return stated | ({"least": charge.least} if charge.least else {})
 
 
 def _as_text(found: Explanation) -> str:
@@ -177,7 +178,9 @@ def _as_text(found: Explanation) -> str:
         lines.append(f"  kind       {found['kind']}, which costs {found['cost']:g}")
     for charge in found["charges"]:
         burst = f", burst {charge['burst']:g}" if charge["burst"] else ""
-        lines.append(f"  charged    {charge['cost']:g} to {charge['key']}, which allows {charge['rate']:g} a second{burst}")
+        least = f", and {charge['least']:g} s between two starts at least" if "least" in charge else ""
+        allows = f"which allows {charge['rate']:g} units a second{burst}{least}"
+        lines.append(f"  charged    {charge['cost']:g} to {charge['key']}, {allows}")
     if found["hold"]:
         hold = found["hold"]
         lines.append(f"  held       {hold['key']} for {hold['seconds']:.1f} s more ({hold['kind']}: {hold['reason']})")

@@ -32,13 +32,13 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
     config = Config.from_settings(settings)
     path = options.ledger or ledger_path(config.ledger, store_url(config.store, make=False))
     if path is None or not path.exists():
-        where = f"{path} does not exist" if path else "POLITE_LEDGER or a memory store switches it off"
-        sys.stderr.write(f"No ledger here: {where}. A crawl writes it.\n")
+        where = f"{path} does not exist; a crawl writes it" if path else "POLITE_LEDGER, or a store in memory, leaves none"
+        sys.stderr.write(f"No ledger here: {where}.\n")
         return 1
     since = time.time() - options.hours * 3600 if options.hours is not None else None
     proof = prove(Ledger.read(path, since, options.crawl))
     if not proof.requests:
-        sys.stderr.write(f"Nothing was sent by what was asked for, so nothing is proved ({path}).\n")
+        sys.stderr.write(f"The ledger {path} has no request of that run or time, so nothing is proved.\n")
         return 1
     sys.stdout.write(f"{json.dumps(proof.as_json())}\n" if options.json else f"{proof.as_text()}\n")
     return 0 if proof.passed else 1
