@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
 
     from scrapy_polite.naming.hosts import IPAddress
 
@@ -224,8 +223,3 @@ def layers_in_place(reactor: Any) -> bool:
 def _is_guarded(connect: Any) -> bool:
     # The mark is the function itself: functools.wraps copies a function's attributes to whatever is put around it.
     return getattr(connect, _MARK, None) is connect
-
-
-def is_ours(settings: BaseSettings) -> bool:
-    """Whether the setting names our resolver."""
-    return settings.get("TWISTED_DNS_RESOLVER") in (PinningResolver, f"{__name__}.PinningResolver")

@@ -89,11 +89,6 @@ class Lines:
             if not len(line):
                 del self._lines[entry.ticket.shared]
 
-    def wake(self) -> None:
-        """Something may be due sooner than the store had said: a hold was lifted."""
-        for line in list(self._lines.values()):
-            line.wake()
-
     def closing(self) -> None:
         """Everybody who waits is told so, and goes back to where waiting costs nothing."""
         for entry in list(self._standing):
