@@ -37,7 +37,7 @@ ahead would leave holes in keys that sites share (142 of 3,000 slots used with n
 
 
 class Booker:
-    """``trouble`` is told of a store that cannot answer, ``well`` that it answers again; each once."""
+    """One per crawl, around its store. That the store cannot answer, and that it answers again, is said once each."""
 
     def __init__(self, store: Store) -> None:
         self.store = store

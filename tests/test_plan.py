@@ -136,3 +136,10 @@ def test_a_plan_charges_every_key_once_in_the_order_given() -> None:
 def test_a_crawl_delay_is_the_sites_and_not_its_origins() -> None:
     site, origin = plan(["site:a.test", "origin:o"], 2, Limits(), least=30)
     assert (site.least, origin.least) == (30, 0)
+
+
+def test_no_rate_however_small_moves_a_key_by_more_than_a_century() -> None:
+    charge = Charge("site:a", 1.0, 1e-300, burst=1e308)
+    century = 100 * 365 * 86_400 * 1_000_000
+    assert charge.increment(50_000) == century
+    assert charge.tolerance(50_000) == century

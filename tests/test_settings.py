@@ -97,3 +97,17 @@ def test_none_switches_redaction_off_also_on_the_command_line() -> None:
     assert config(POLITE_REDACT=None).redaction is None
     assert config(POLITE_REDACT="None").redaction is None
     assert config().redaction is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "taken"),
+    [
+        ("DOWNLOAD_DELAY", {"DOWNLOAD_DELAY": float("inf")}),
+        ("CONCURRENT_REQUESTS_PER_DOMAIN", {"CONCURRENT_REQUESTS_PER_DOMAIN": -3}),
+        (r"DOWNLOAD_SLOTS\['h'\]", {"DOWNLOAD_SLOTS": {"h": 3}}),
+        (r"DOWNLOAD_SLOTS\['h'\]\['delay'\]", {"DOWNLOAD_SLOTS": {"h": {"delay": "x"}}}),
+    ],
+)
+def test_what_is_taken_over_from_scrapy_is_checked_too(name: str, taken: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=name):
+        config(POLITE_TAKEN_OVER=taken)
