@@ -8,10 +8,12 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 import pytest
 from loopback import ROOT, Answer, Arrival, Server, crawl
+from PIL import Image
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -251,3 +253,38 @@ class Spider(scrapy.Spider):
                 process.kill()
                 process.wait()
         assert {arrival.path for arrival in server.arrivals} == {"/page", "/robots.txt"}, (tmp_path / "log").read_text()
+
+
+def test_an_image_that_redirects_to_a_held_host_waits_for_that_host(tmp_path: Path) -> None:
+    source = """
+class Spider(TestSpider):
+    start_urls = ["{here}/"]
+    def parse(self, response):
+        yield {{"image_urls": ["{here}/picture.png"]}}
+"""
+    picture = BytesIO()
+    Image.new("RGB", (64, 48), "white").save(picture, "PNG")
+    refused: list[float] = []
+
+    def there_answers(arrival: Arrival) -> Answer:
+        if not refused:
+            refused.append(arrival.at)
+            return Answer(status=429, headers={"Retry-After": "3"})
+        return Answer(picture.getvalue())
+
+    with Server(there_answers, address="127.0.5.1") as there:
+        elsewhere = Answer(status=302, headers={"Location": there.url.replace("127.0.0.1", "127.0.5.1") + "/picture.png"})
+        with Server(lambda arrival: elsewhere if arrival.path == "/picture.png" else Answer()) as here:
+            done = crawl(
+                source.format(here=here.url),
+                tmp_path,
+                timeout=60,
+                **OPEN,
+                IMAGES_STORE=str(tmp_path / "images"),
+                MEDIA_ALLOW_REDIRECTS=True,
+                POLITE_MAX_WAIT=0.5,
+                POLITE_ALLOW_PORTS=[here.port, there.port],
+            )
+            assert done.stats["polite/images/ok"] == 1, done.log
+            assert there.arrivals[-1].at >= refused[0] + 3
+            assert sum(arrival.path == "/picture.png" for arrival in here.arrivals) <= 3
