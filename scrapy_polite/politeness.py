@@ -53,9 +53,6 @@ PUNCTUAL: Final = 1_000
 """Microseconds that the packet may leave after the booking's reading of the clock without being called late. Usually a third
 of it; a machine that is short of processors takes longer."""
 
-PUNCTUAL_FAR: Final = 10_000
-"""The same where the store's clock is known by its answers alone, and telling it costs a round trip."""
-
 REMEMBERED: Final = 50_000
 """Hosts whose placing, Crawl-delay and refusals are kept in memory; the oldest goes first."""
 
@@ -92,7 +89,7 @@ class Politeness:
         self, config: Config, store: Store, resolver: Resolver, ledger: Ledger | None, stats: StatsCollector | None
     ) -> None:
         self.config = config
-        self.booker = Booker(store)
+        self.booker = Booker(store, config.width)
         self.resolver = resolver
         self.ledger = ledger
         self._stats = stats
@@ -303,7 +300,7 @@ class Politeness:
         self.count("slots/booked")
         self.count(f"requests/{ticket.kind}")
         at, width = self.booker.now(), self.config.width
-        if at - slot.slot > (PUNCTUAL_FAR if self.booker.blocking else PUNCTUAL):
+        if at - slot.slot > PUNCTUAL + self.booker.blur:
             # The next one keeps its distance from this one, and not from the slot that this one was late in.
             for charge in ticket.charges:
                 self.booker.owe(partial(self.booker.store.settle, charge.key, at - slot.slot))

@@ -7,7 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from scrapy_polite.booker import AHEAD, RETRY, Booker
+from scrapy_polite.booker import AHEAD, JUDGED, RETRY, Booker
 from scrapy_polite.limits.gcra import Booked, Demand, Wait, Want
 from scrapy_polite.stores.base import StoreError
 
@@ -29,9 +29,10 @@ class Far:
         self.gate.set()
         self.broken = False
         self.told: list[str] = []
+        self.aheads: list[int] = []
 
     def book(self, wants: Sequence[Want], ahead: int = 0) -> list[Booked | Wait]:
-        assert ahead == AHEAD
+        self.aheads.append(ahead)
         self.gate.wait(10)
         if self.broken:
             raise StoreError("no route")
@@ -62,7 +63,7 @@ class Near(Far):
 
 
 def booker(store: Any) -> Booker:
-    return Booker(store)
+    return Booker(store, 50_000)
 
 
 def test_a_local_store_answers_in_the_same_call() -> None:
@@ -119,8 +120,62 @@ def test_what_is_asked_while_an_answer_is_under_way_goes_together() -> None:
 
     store = asyncio.run(asyncio.wait_for(run(), 20))
     assert [len(call) for call in store.calls] == [1, 7]
+    assert store.aheads == [0, AHEAD]
     assert all(name.startswith("polite-store") for name in store.threads)
     assert store.told == ["closed"]
+
+
+def test_a_store_that_is_near_answers_in_the_same_call_though_a_thread_asks() -> None:
+    async def run() -> None:
+        store = Far()
+        asked = booker(store)
+        answers: list[Booked | Wait] = []
+        asked.book(WANT, answers.append)
+        asked.book(WANT, answers.append)
+        assert answers == [Booked(1_000_000, 1_000_000)] * 2
+        assert store.aheads == [0, 0]
+        assert all(name.startswith("polite-store") for name in store.threads)
+        asked.close()
+
+    asyncio.run(asyncio.wait_for(run(), 20))
+
+
+def test_a_store_that_was_slow_is_not_glanced_at_again_at_once() -> None:
+    async def run() -> None:
+        store = Far()
+        asked = booker(store)
+        answers: list[Booked | Wait] = []
+        store.gate.clear()
+        asked.book(WANT, answers.append)
+        store.gate.set()
+        while not answers:
+            await asyncio.sleep(0.001)
+        asked.book(WANT, answers.append)
+        assert len(answers) == 1
+        while len(answers) < 2:
+            await asyncio.sleep(0.001)
+        assert store.aheads == [0, AHEAD]
+        asked.close()
+
+    asyncio.run(asyncio.wait_for(run(), 20))
+
+
+def test_a_store_farther_away_than_a_slot_is_wide_is_told_of_once(caplog: Any) -> None:
+    class Moon(Far):
+        def book(self, wants: Sequence[Want], ahead: int = 0) -> list[Booked | Wait]:
+            time.sleep(0.002)
+            return super().book(wants, ahead)
+
+    async def run() -> None:
+        asked = Booker(Moon(), 1_000)
+        for _ in range(3 * JUDGED):
+            got: asyncio.Future[Booked | Wait] = asyncio.get_running_loop().create_future()
+            asked.book(WANT, got.set_result)
+            await got
+        asked.close()
+
+    asyncio.run(asyncio.wait_for(run(), 20))
+    assert caplog.text.count("Bring the store nearer") == 1
 
 
 def test_the_clock_of_a_far_store_is_carried_on() -> None:
