@@ -1,8 +1,8 @@
 """The download handler for http and https: the stations in their order, around whatever handler the project has set.
 
-The user's handler (or Scrapy's) is built and kept inside; where it has Twisted's connection pool, that is replaced by ours, so
-that a slot is redeemed at the wire. Scrapy's HTTP/2 handler has a pool of its own and redeems at its door, just before it is
-called. What else there is may have a network of its own, where the guard has no layer: it is refused at start.
+The user's handler (or Scrapy's) is built and kept inside, and its connection pool (Twisted's for HTTP/1.1, Scrapy's for
+HTTP/2) is replaced by ours, so that a slot is redeemed at the wire. What has another pool, or none, may have a network of its
+own, where the guard has no layer: it is refused at start.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from scrapy.exceptions import CannotResolveHostError, DownloadTimeoutError
-from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.web.client import HTTPConnectionPool
 
+from scrapy_polite.appointment import TICKET
 from scrapy_polite.dns.resolver import NoAnswer
 from scrapy_polite.errors import RequestRefused, Unprotected
 from scrapy_polite.guard.policy import Refused
@@ -24,9 +24,10 @@ from scrapy_polite.naming.hosts import Invalid, parse
 from scrapy_polite.politeness import Politeness
 from scrapy_polite.resolver import VISIT, Visit, layers_in_place
 from scrapy_polite.settings import FALLBACK_HANDLERS
-from scrapy_polite.standing import AtTheDoor, Lines
+from scrapy_polite.standing import Lines
 from scrapy_polite.ticket import Ticket
-from scrapy_polite.wire import TICKET, PolitePool
+from scrapy_polite.wire import PolitePool
+from scrapy_polite.wire_http2 import PoliteHttp2Pool, is_http2_pool
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -42,10 +43,6 @@ __all__ = ["HANDLERS", "UNPROTECTED", "PoliteHttpHandler", "PoliteHttpsHandler"]
 UNPROTECTED: Final = "polite_unprotected"
 """The reason with which a crawl is closed that has lost its protection."""
 
-AT_THE_DOOR: Final = "scrapy.core.downloader.handlers.http2.H2DownloadHandler"
-"""The one handler without a pool of Twisted's that is known to resolve and dial with the reactor. Named, not imported: it
-needs the h2 package."""
-
 
 class _PoliteHandler:
     """See the module."""
@@ -60,21 +57,12 @@ class _PoliteHandler:
         self._reactor = reactor
         self.politeness = Politeness.require(crawler)
         self.inner = inner
-        old = getattr(inner, "_pool", None)
-        self.at_wire = isinstance(old, HTTPConnectionPool)
         self._proxies = self.politeness.config.proxies
         self._timeout = crawler.settings.getfloat("DOWNLOAD_TIMEOUT")
         self._stopping: asyncio.Task[None] | None = None
-        if not self.at_wire and AT_THE_DOOR not in {f"{cls.__module__}.{cls.__qualname__}" for cls in type(inner).__mro__}:
-            raise ValueError(
-                f"{type(inner).__name__} has no connection pool of Twisted's, so the guard has no layer in it. Accepted are "
-                "handlers derived from Scrapy's HTTP11DownloadHandler or H2DownloadHandler."
-            )
         if self.politeness.lines is None:
             self.politeness.lines = Lines(reactor, self.politeness)
-        if isinstance(old, HTTPConnectionPool):
-            # As many connections are kept as may be in flight: a slow site must not pay a handshake for every request.
-            inner._pool = PolitePool(old, self.politeness.lines, max(old.maxPersistentPerHost, 8))
+        inner._pool = polite_pool(inner, self.politeness.lines)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> _PoliteHandler:
@@ -149,14 +137,11 @@ class _PoliteHandler:
         return Visit(str(address), address, found.addresses)
 
     async def _fetch(self, request: Request, ticket: Ticket, visit: Visit) -> Response:
-        if not self.at_wire:
-            await self._at_the_door(ticket)
         self._require_layers()  # Again: it took a look-up and perhaps a wait to come here.
         tokens = TICKET.set(ticket), VISIT.set(visit)
         ticket.timeout = request.meta.get("download_timeout") or self._timeout
-        if self.at_wire:
-            # The handler's own timer starts before the wait for the slot; ours when the request has left.
-            request.meta["download_timeout"] = ticket.timeout + self.politeness.config.max_wait
+        # The handler's own timer starts before the wait for the slot; ours when the request has left.
+        request.meta["download_timeout"] = ticket.timeout + self.politeness.config.max_wait
         try:
             response: Response = await self.inner.download_request(request)
         except Exception as error:
@@ -170,20 +155,10 @@ class _PoliteHandler:
             request.meta["download_timeout"] = ticket.timeout
             TICKET.reset(tokens[0])
             VISIT.reset(tokens[1])
-        latency = request.meta.get("download_latency")
-        ticket.answered = ticket.made + latency if self.at_wire and latency is not None else time.monotonic()
+        if not ticket.answered:
+            latency = request.meta.get("download_latency")
+            ticket.answered = ticket.made + latency if latency is not None else time.monotonic()
         return response
-
-    async def _at_the_door(self, ticket: Ticket) -> None:
-        """Redeem the slot as late as a handler without a pool allows: just before it is called."""
-        lines = self.politeness.lines
-        assert lines is not None
-        door = AtTheDoor(ticket)
-        lines.join(door)
-        try:
-            await maybe_deferred_to_future(door.outcome)
-        finally:
-            lines.leave(door)
 
     def _require_layers(self) -> None:
         """Raises :class:`Unprotected`, and closes the crawl, when somebody has taken a layer away."""
@@ -199,6 +174,19 @@ class _PoliteHandler:
     def _refusal(self, refused: Refused, request: Request) -> RequestRefused:
         self.politeness.refused(refused, request.url)
         return RequestRefused(refused.reason, refused.detail)
+
+
+def polite_pool(inner: Any, lines: Lines) -> PolitePool | PoliteHttp2Pool:
+    """What takes the place of this handler's pool. ``ValueError`` where it is none that we know."""
+    old = getattr(inner, "_pool", None)
+    if isinstance(old, HTTPConnectionPool):
+        return PolitePool(old, lines)
+    if is_http2_pool(old):
+        return PoliteHttp2Pool(old, lines)
+    raise ValueError(
+        f"{type(inner).__name__} has no connection pool of Twisted's, so the guard has no layer in it. Accepted are "
+        "handlers derived from Scrapy's HTTP11DownloadHandler or H2DownloadHandler."
+    )
 
 
 def canonical(request: Request, target: Target) -> Request:

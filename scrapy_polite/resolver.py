@@ -72,9 +72,13 @@ class Visit:
         self.refuse("not_pinned", f"{self.host} is pinned to {self.pinned}, and {address!r} was to be dialled")
         return False
 
+    def leads_to(self, address: str) -> bool:
+        """Whether a connection to this address leads to the host, as far as was judged."""
+        return any(_same(address, vetted) for vetted in self.vetted)
+
     def check_peer(self, address: str) -> bool:
         """Whether the connection that came about, or was pooled, goes to an address that was judged for this host."""
-        if any(_same(address, vetted) for vetted in self.vetted):
+        if self.leads_to(address):
             return True
         self.refuse("wrong_peer", f"{self.host} is at {self.pinned}, and the connection goes to {address}")
         return False

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scrapy_polite.politeness import Politeness
     from scrapy_polite.ticket import Ticket
 
-__all__ = ["AtTheDoor", "Lines", "Standing"]
+__all__ = ["Lines", "Standing"]
 
 
 class Standing(ABC):
@@ -52,23 +52,17 @@ class Standing(ABC):
             self.outcome.errback(why)
 
 
-class AtTheDoor(Standing):
-    """Before a handler whose wire cannot be reached. ``outcome``: None, when it is to be called at once."""
-
-    def go(self, slot: Booked) -> None:
-        self.ticket.departed(slot)
-        self.outcome.callback(None)
-
-
 class Lines:
     """The lines at the wire of one crawler, by the key that is shared. ``book`` is how they ask the store."""
 
     def __init__(self, reactor: Any, politeness: Politeness) -> None:
-        self._reactor = reactor
+        self.later = reactor.callLater
+        self._clock = reactor.seconds
         self._book = politeness.booker.book
         self._width = politeness.config.width / 1e6
         self._lines: dict[str, Line] = {}
         self._standing: set[Standing] = set()
+        self._waiting: set[Deferred[Any]] = set()
 
     def __len__(self) -> int:
         return len(self._standing)
@@ -77,7 +71,7 @@ class Lines:
         key = entry.ticket.shared
         line = self._lines.get(key)
         if line is None:
-            line = self._lines[key] = Line(key, self._book, self._reactor.callLater, self._reactor.seconds, self._width)
+            line = self._lines[key] = Line(key, self._book, self.later, self._clock, self._width)
         self._standing.add(entry)
         line.join(entry)
 
@@ -89,7 +83,18 @@ class Lines:
             if not len(line):
                 del self._lines[entry.ticket.shared]
 
+    def wait(self, waiter: Deferred[Any]) -> None:
+        """Somebody waits for something else before joining."""
+        self._waiting.add(waiter)
+
+    def waited(self, waiter: Deferred[Any]) -> None:
+        self._waiting.discard(waiter)
+
     def closing(self) -> None:
         """Everybody who waits is told so, and goes back to where waiting costs nothing."""
+        why = NotNow("the spider is closing")
         for entry in list(self._standing):
-            entry.end(NotNow("the spider is closing"))
+            entry.end(why)
+        for waiter in list(self._waiting):
+            if not waiter.called:
+                waiter.errback(why)

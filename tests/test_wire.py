@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import ssl
 from typing import TYPE_CHECKING
 
 import pytest
-import trustme
-from loopback import Answer, Arrival, Proxy, Server, crawl
+from loopback import FETCH, SLACK, WIDTH, Answer, Arrival, Proxy, Server, crawl, kept, limits, ports
 from twisted.internet.protocol import Factory
 from twisted.protocols.tls import BufferingTLSTransport, TLSMemoryBIOProtocol
 from twisted.web._newclient import HTTP11ClientProtocol
 from twisted.web.client import HTTPConnectionPool
 
 if TYPE_CHECKING:
+    import ssl
     from pathlib import Path
-
-WIDTH = 0.05
-SLACK = 0.05
-"""Between the flush and the stamp of a thread that this machine may let wait; the demo is judged by the kernel's stamps."""
-
-FETCH = """
-class Spider(TestSpider):
-    async def start(self):
-        for n in range({count}):
-            yield scrapy.Request("{url}/" + str(n), callback=self.answered, errback=self.failed, dont_filter=True)
-"""
 
 BUSY = """
 import asyncio, time
@@ -41,26 +29,6 @@ class Spider(TestSpider):
                 pass
             await asyncio.sleep(0.04)
 """
-
-
-def limits(per_second: float) -> dict[str, object]:
-    """Every page costs 1, and site and origin allow so many a second."""
-    return {"POLITE_COSTS": {"page": 1}, "POLITE_SITE_RATE": per_second, "POLITE_ORIGIN_RATE": per_second}
-
-
-@pytest.fixture(scope="module")
-def tls() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
-    return context
-
-
-def kept(server: Server, interval: float) -> None:
-    assert min(server.gaps()) >= interval - WIDTH - SLACK
-
-
-def ports(server: Server) -> dict[str, object]:
-    return {"POLITE_ALLOW_PORTS": [server.port]}
 
 
 def test_plain_connections_keep_the_interval_and_the_rate(tmp_path: Path) -> None:

@@ -1,0 +1,274 @@
+"""The appointment: what a connection pool of ours gives instead of a connection.
+
+An agent asks its pool for a connection and calls ``request()`` on what it is given. That is an :class:`Appointment`: its
+``request()`` waits until the connection can carry a request, sees that it is alive and leads to a vetted address, stands in
+line, and then, in one call: books, writes, and flushes the TLS layer and the socket. Nothing runs between the booking and the
+packet.
+
+:class:`Connection` is what a protocol must know for that, mixed into its class; ``wire.py`` has it for HTTP/1.1, and
+``wire_http2.py`` for HTTP/2.
+
+What of Twisted's TLS transports is private here, and the same from 25.5 to 26.10: ``_tlsConnection``, ``_aggregator``,
+``_aborted`` and ``_lostTLSConnection``. ``tests/test_wire.py`` fails when one of them goes.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import socket
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from twisted.internet.defer import Deferred, inlineCallbacks
+from twisted.internet.interfaces import IHandshakeListener
+from twisted.python.failure import Failure
+from twisted.web._newclient import ResponseNeverReceived
+from zope.interface import implementer
+
+from scrapy_polite.resolver import VISIT, Visit
+from scrapy_polite.standing import Standing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from scrapy_polite.limits.gcra import Booked
+    from scrapy_polite.standing import Lines
+    from scrapy_polite.ticket import Ticket
+
+__all__ = ["TICKET", "Connection", "Pool", "appointed", "layers", "listening"]
+
+TICKET: contextvars.ContextVar[Ticket | None] = contextvars.ContextVar("polite_ticket", default=None)
+
+REPLACEMENTS: Final = 3
+"""Connections that are made anew for one request. A server that closes idle ones soon needs one; one that closes all of them at
+once is down."""
+
+_TLS_ALERT: Final = b"\x15"
+"""The content type of a TLS alert (RFC 8446 section 5.1): the peer is closing."""
+
+
+@implementer(IHandshakeListener)
+class Connection:
+    """Mixed into a protocol's class (endpoints copy a class's interfaces when they wrap it)."""
+
+    transport: Any
+    polite_lost: Failure | None = None
+    """Why nothing can be sent on it any more."""
+    _polite_waiters: tuple[Deferred[None], ...] = ()
+
+    # -- what a version of HTTP says
+
+    def polite_up(self) -> bool:
+        """Whether it has come about, with all handshakes."""
+        raise NotImplementedError
+
+    def polite_free(self) -> bool:
+        """Whether a request could be written now."""
+        raise NotImplementedError
+
+    def polite_send(self, ticket: Ticket, *what: Any) -> Deferred[Any]:
+        """Write a request; the Deferred of its response."""
+        response: Deferred[Any] = self.request(*what)  # type: ignore[attr-defined]
+        return response
+
+    def polite_stop(self, ticket: Ticket) -> None:
+        """End the request of this ticket: its response fails."""
+        raise NotImplementedError
+
+    # -- what is the same in all
+
+    def polite_wait(self) -> Deferred[None] | None:
+        """Fires when it is worth looking again; None when there is nothing to wait for."""
+        if self.polite_lost is not None or (self.polite_up() and self.polite_free()):
+            return None
+        waiter: Deferred[None] = Deferred()
+        self._polite_waiters = (*self._polite_waiters, waiter)
+        return waiter
+
+    def polite_tell(self) -> None:
+        """Everybody who waits looks again."""
+        waiters, self._polite_waiters = self._polite_waiters, ()
+        for waiter in waiters:
+            if not waiter.called:
+                waiter.callback(None)
+
+    def polite_alive(self) -> bool:
+        """Whether the peer has not closed, asked of the kernel: the reactor may not have read the FIN yet."""
+        if self.polite_lost is not None:
+            return False
+        tls, tcp = layers(self)
+        if tls is not None and (tls._aborted or tls._lostTLSConnection):
+            return False
+        try:
+            first = tcp.socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        # Plain: an end, or bytes nobody asked for. TLS: an end or an alert; anything else may be a late session ticket.
+        return tls is not None and first not in (b"", _TLS_ALERT)
+
+    def polite_flush(self) -> None:
+        """Everything that was written goes to the kernel now, not in a later iteration of the reactor."""
+        tls, tcp = layers(self)
+        aggregator = getattr(tls, "_aggregator", None)
+        if aggregator is not None:
+            aggregator.flush()
+        tcp.doWrite()
+
+    def connectionLost(self, reason: Failure) -> None:
+        self.polite_lost = self.polite_lost or reason
+        super().connectionLost(reason)  # type: ignore[misc]
+        self.polite_tell()
+
+
+def layers(connection: Any) -> tuple[Any, Any]:
+    """(TLS layer or None, TCP transport). A direct connection has TLS between protocol and TCP; in a tunnel (``startTLS``)
+    the protocol's transport is the TCP one and the TLS layer hangs beside it."""
+    transport = connection.transport
+    if hasattr(transport, "_tlsConnection"):
+        return transport, transport.transport
+    if getattr(transport, "TLS", False):
+        return transport.protocol, transport
+    return None, transport
+
+
+def listening(base: Any, mixin: type[Connection]) -> Any:
+    """A handler's own protocol factory (Scrapy's is lenient about bad headers since 2.18), its protocols ours."""
+    classes: dict[type, type] = {}
+
+    class PoliteFactory(base):  # type: ignore[misc]
+        def buildProtocol(self, addr: Any) -> Any:
+            protocol = super().buildProtocol(addr)
+            cls = type(protocol)
+            if cls not in classes:
+                classes[cls] = type(f"Polite{cls.__name__}", (mixin, cls), {})
+            protocol.__class__ = classes[cls]
+            return protocol
+
+    return PoliteFactory
+
+
+class Pool(Protocol):
+    """What an appointment needs of the pool that gave it. ``way``: what the agent asked the pool with."""
+
+    lines: Lines
+
+    def another(self, way: tuple[Any, ...], visit: Visit) -> Deferred[Any]:
+        """A connection in place of one that died, and whether it was made for this request."""
+        ...
+
+    def give_back(self, way: tuple[Any, ...], connection: Any) -> None:
+        """Nothing was sent on this connection, which is not lost."""
+        ...
+
+
+def appointed(pool: Pool, way: tuple[Any, ...], connect: Callable[[tuple[Any, ...], Visit], Deferred[Any]]) -> Deferred[Any]:
+    """The appointment of the request that asks the pool, on the connection that ``connect`` promises."""
+    ticket, visit = TICKET.get(), VISIT.get()
+    if ticket is None or visit is None:
+        raise AssertionError("A request reached the pool without a ticket: it did not come through the handler")
+    return connect(way, visit).addCallback(lambda connection: Appointment(pool, way, connection, ticket, visit))
+
+
+class Appointment:
+    """See the module."""
+
+    def __init__(self, pool: Pool, way: tuple[Any, ...], connection: Any, ticket: Ticket, visit: Visit) -> None:
+        self._pool = pool
+        self._way = way
+        self._connection = connection
+        self._ticket = ticket
+        self._visit = visit
+
+    @inlineCallbacks
+    def request(self, *what: Any) -> Generator[Deferred[Any], Any, Any]:
+        """Send the request in its slot; the Deferred of its response. A connection that dies while it waits is replaced,
+        with nothing booked, a few times over. :class:`NotNow` when the wait is too long."""
+        connection, sent, made = self._connection, False, 0
+        try:
+            while True:
+                if not self._visit.check_peer(layers(connection)[1].getPeer().host):
+                    connection.transport.abortConnection()
+                    raise self._visit.refusal or AssertionError
+                while (waiter := connection.polite_wait()) is not None:
+                    yield from self._until(waiter)
+                if connection.polite_lost is not None and not connection.polite_up():
+                    # Scrapy knows this one: a handshake that failed becomes its DownloadFailedError.
+                    raise ResponseNeverReceived([connection.polite_lost])
+                if not connection.polite_alive():
+                    if made == REPLACEMENTS:
+                        raise ResponseNeverReceived([connection.polite_lost or Failure(ConnectionError("closed"))])
+                    if connection.polite_lost is None:
+                        connection.transport.loseConnection()
+                    connection, anew = yield self._another()
+                    made += anew
+                    continue
+                answer = yield from self._in_line(connection, what)
+                if answer is not None:
+                    sent = True
+                    break
+            return (yield answer)
+        finally:
+            if not sent and connection.polite_lost is None:
+                self._pool.give_back(self._way, connection)
+
+    def _another(self) -> Deferred[Any]:
+        # This may run in the context of whoever was read before, and it is there that the guard's layers find the visit.
+        token = VISIT.set(self._visit)
+        try:
+            return self._pool.another(self._way, self._visit)
+        finally:
+            VISIT.reset(token)
+
+    def _until(self, waiter: Deferred[None]) -> Generator[Deferred[Any], Any, None]:
+        self._pool.lines.wait(waiter)
+        try:
+            yield waiter
+        finally:
+            self._pool.lines.waited(waiter)
+
+    def _in_line(self, connection: Any, what: tuple[Any, ...]) -> Generator[Deferred[Any], Any, Deferred[Any] | None]:
+        """Stand in line and send. The response's Deferred; None when it cannot be sent any more, or not yet."""
+        entry = _AtTheWire(self._ticket, connection, what, self._pool.lines)
+        self._pool.lines.join(entry)
+        try:
+            found = yield entry.outcome
+        finally:
+            self._pool.lines.leave(entry)
+        return found[0] if found is not None else None
+
+
+class _AtTheWire(Standing):
+    """On its connection. ``outcome``: the response's Deferred in a list (a Deferred cannot be the result of one), or None when
+    the connection died, or carries as many requests as it may."""
+
+    def __init__(self, ticket: Ticket, connection: Any, what: tuple[Any, ...], lines: Lines) -> None:
+        super().__init__(ticket)
+        self._connection = connection
+        self._what = what
+        self._lines = lines
+
+    def ready(self) -> bool:
+        if self.outcome.called:
+            return False
+        if self._connection.polite_alive() and self._connection.polite_free():
+            return True
+        self.outcome.callback(None)
+        return False
+
+    def go(self, slot: Booked) -> None:
+        try:
+            response = self._connection.polite_send(self.ticket, *self._what)
+            self._connection.polite_flush()
+            self.ticket.departed(slot)
+            self.ticket.expiry = self._lines.later(self.ticket.timeout, self._expire)
+        except Exception:
+            if self.ticket.sent is None:
+                self.lost(slot)
+            self.outcome.errback(Failure())
+        else:
+            self.outcome.callback([response])
+
+    def _expire(self) -> None:
+        self.ticket.expired = True
+        self._connection.polite_stop(self.ticket)
