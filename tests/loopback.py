@@ -120,7 +120,7 @@ class Server(_Listening):
         return [later - earlier for earlier, later in itertools.pairwise(times)]
 
     def _serve(self, raw: socket.socket, number: int) -> None:
-        with suppress(OSError, ValueError), raw:
+        with suppress(OSError, ValueError, IndexError), raw:  # What is no HTTP is hung up on.
             if self._tls:
                 raw.recv(1, socket.MSG_PEEK)  # Who resets before its first word would leave an SSLSocket that nobody closes.
                 with self._tls.wrap_socket(raw, server_side=True) as connection:
