@@ -1,8 +1,8 @@
 """The wire of HTTP/1.1: a connection pool that takes the place of Twisted's, and gives appointments.
 
-What of Twisted is private here, and the same from 25.5 to 26.10: ``HTTPConnectionPool._factory``, ``_newConnection``,
-``_putConnection``; ``HTTP11ClientProtocol.state``; ``_handshakeDone`` of TLS transports. ``tests/test_wire.py`` fails when one
-of them goes.
+What of Twisted is private here, and the same from 25.5 to 26.10: ``HTTPConnectionPool._factory``, ``_connections``,
+``_timeouts``, ``_newConnection``, ``_putConnection``, ``_removeConnection``; ``HTTP11ClientProtocol.state``;
+``_handshakeDone`` of TLS transports. ``tests/test_wire.py`` fails when one of them goes.
 """
 
 from __future__ import annotations
@@ -65,6 +65,11 @@ class PolitePool(HTTPConnectionPool):  # type: ignore[misc,unused-ignore]
         return appointed(self, (key, endpoint), self._first)
 
     def _first(self, way: tuple[Any, ...], visit: Visit) -> Deferred[Any]:
+        for connection in list(self._connections.get(way[0], ())):
+            if not visit.leads_to(layers(connection)[1].getPeer().host):
+                # The host has moved since.
+                self._timeouts[connection].cancel()
+                self._removeConnection(way[0], connection)  # type: ignore[no-untyped-call]
         found: Deferred[Any] = super().getConnection(*way)
         return found
 

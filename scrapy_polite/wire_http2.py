@@ -78,7 +78,10 @@ class _Http2(Connection):
     def polite_stop(self, ticket: Ticket) -> None:
         for number, sent in list(self._polite_sent.items()):
             if sent is ticket:
-                self.streams[number].reset_stream()
+                if self.transport.disconnecting:
+                    self.transport.abortConnection()  # After a GOAWAY h2 writes nothing, and the server has not closed.
+                else:
+                    self.streams[number].reset_stream()
 
     def settings_acknowledged(self, event: Any) -> None:
         super().settings_acknowledged(event)  # type: ignore[misc]

@@ -50,10 +50,10 @@ class Answer:
 
 
 class _Listening:
-    """Threads that serve connections to a free port of ``address``, and all of them ended with the block."""
+    """Threads that serve connections to ``port`` (0: a free one) of ``address``, and all of them ended with the block."""
 
-    def __init__(self, address: str) -> None:
-        self._socket = socket.create_server((address, 0), backlog=128)
+    def __init__(self, address: str, port: int = 0) -> None:
+        self._socket = socket.create_server((address, port), backlog=128)
         self.port = self._socket.getsockname()[1]
         self.connections = 0
         self._open: set[socket.socket] = set()
@@ -102,8 +102,9 @@ class Server(_Listening):
         tls: ssl.SSLContext | None = None,
         idle: float | None = None,
         address: str = "127.0.0.1",
+        port: int = 0,
     ) -> None:
-        super().__init__(address)
+        super().__init__(address, port)
         self._answer, self._tls, self._idle = answer, tls, idle
         self.arrivals: list[Arrival] = []
 

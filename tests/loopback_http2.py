@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.events import ConnectionTerminated, DataReceived, RequestReceived, SettingsAcknowledged, StreamEnded, StreamReset
-from h2.exceptions import StreamClosedError
 from h2.settings import SettingCodes, Settings
 from loopback import Answer, Arrival, Server
 
@@ -33,7 +32,8 @@ class _Conversation:
     h2: H2Connection
     asked: dict[int, Arrival] = field(default_factory=dict)
     bodies: dict[int, int] = field(default_factory=dict)
-    due: list[tuple[float, int, Answer]] = field(default_factory=list)
+    due: list[tuple[float, int, Answer | bytes]] = field(default_factory=list)
+    """At which time, on which stream: an answer, or the body of one."""
     over: bool = False
 
     def flush(self) -> None:
@@ -42,8 +42,9 @@ class _Conversation:
 
 class Http2Server(Server):
     """``hello``: seconds before it takes part in the TLS handshake; ``settings``: seconds from there to its SETTINGS frame.
-    ``streams``: how many it allows at a time. ``idle``: seconds without a frame after which it closes, with a GOAWAY if it is
-    ``courteous``; an :class:`Answer` with ``close`` ends the connection likewise."""
+    ``streams``: how many it allows at a time. ``pause``: seconds between HEADERS and body of an answer. ``idle``: seconds
+    without a frame after which it closes, with a GOAWAY if it is ``courteous``; an :class:`Answer` with ``close`` ends the
+    connection likewise. A server that ``lingers`` says GOAWAY and does not close."""
 
     def __init__(
         self,
@@ -52,12 +53,16 @@ class Http2Server(Server):
         tls: ssl.SSLContext,
         idle: float | None = None,
         address: str = "127.0.0.1",
+        port: int = 0,
         hello: float = 0.0,
         settings: float = 0.0,
         streams: int = 100,
+        pause: float = 0.0,
         courteous: bool = True,
+        lingers: bool = False,
     ) -> None:
-        super().__init__(answer, tls=tls, idle=idle, address=address)
+        super().__init__(answer, tls=tls, idle=idle, address=address, port=port)
+        self._pause, self._lingers = pause, lingers
         self._hello, self._settings, self._streams, self._courteous = hello, settings, streams, courteous
         self.ready: list[float] = []
         """When its SETTINGS were acknowledged, by connection."""
@@ -102,8 +107,8 @@ class Http2Server(Server):
                 elif self._idle and now >= heard + self._idle:
                     self._end(talk)
                 while talk.due and talk.due[0][0] <= time.monotonic() and not talk.over:
-                    _, stream, answer = heapq.heappop(talk.due)
-                    self._say(talk, stream, answer)
+                    _, stream, what = heapq.heappop(talk.due)
+                    self._say(talk, stream, what)
                 talk.flush()
 
     def _hear(self, talk: _Conversation, data: bytes, now: float) -> None:
@@ -128,18 +133,25 @@ class Http2Server(Server):
             elif isinstance(event, ConnectionTerminated):
                 talk.over = True
 
-    def _say(self, talk: _Conversation, stream: int, answer: Answer) -> None:
-        with suppress(StreamClosedError):
-            if stream not in talk.asked:
-                return
-            head = [(":status", str(answer.status)), ("content-type", "text/html"), *answer.headers.items()]
-            talk.h2.send_headers(stream, head)
-            talk.h2.send_data(stream, answer.body, end_stream=True)
+    def _say(self, talk: _Conversation, stream: int, what: Answer | bytes) -> None:
+        if stream not in talk.asked:
+            return
+        if isinstance(what, bytes):
+            talk.h2.send_data(stream, what, end_stream=True)
             del talk.asked[stream]
-        if answer.close:
+            return
+        talk.h2.send_headers(stream, [(":status", str(what.status)), ("content-type", "text/html"), *what.headers.items()])
+        if self._pause:
+            heapq.heappush(talk.due, (time.monotonic() + self._pause, stream, what.body))
+        else:
+            self._say(talk, stream, what.body)
+        if what.close:
             self._end(talk)
 
     def _end(self, talk: _Conversation) -> None:
         if self._courteous:
             talk.h2.close_connection()
+            talk.flush()
+        if self._lingers:
+            self._ended.wait()
         talk.over = True

@@ -130,7 +130,7 @@ def test_the_private_parts_of_twisted_that_the_wire_uses_are_there() -> None:
     from twisted.internet import reactor
 
     pool = HTTPConnectionPool(reactor, persistent=False)
-    for name in ("_factory", "_newConnection", "_putConnection", "_reactor"):
+    for name in ("_factory", "_connections", "_timeouts", "_newConnection", "_putConnection", "_removeConnection", "_reactor"):
         assert hasattr(pool, name)
     protocol = HTTP11ClientProtocol()
     assert protocol.state == "QUIESCENT"

@@ -9,11 +9,11 @@ import pytest
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.events import RequestReceived
-from loopback import FETCH, SLACK, WIDTH, Answer, Crawl, Server, crawl, kept, limits, ports
+from loopback import FETCH, SLACK, WIDTH, Answer, Arrival, Crawl, Server, crawl, kept, limits, ports
 from loopback_http2 import HANDLER, Http2Server
 from scrapy import Request, Spider, version_info
 from scrapy.settings import Settings
-from trapped_world import GOOD, World
+from trapped_world import GOOD, MOVED, MOVES, World
 from trapped_world import crawl as guarded_crawl
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
@@ -178,8 +178,8 @@ class Spider(TestSpider):
         kept(server, 0.2)
 
 
-def test_latency_is_that_of_the_server_and_not_of_the_wait(tmp_path: Path, tls_h2: ssl.SSLContext) -> None:
-    with Http2Server(tls=tls_h2) as server:
+def test_latency_is_that_of_the_first_byte_and_not_of_the_wait_or_of_the_body(tmp_path: Path, tls_h2: ssl.SSLContext) -> None:
+    with Http2Server(tls=tls_h2, pause=0.4) as server:
         done = fetch(server, tmp_path, 6, 2)
         latencies = [result[2] for result in done.results]
         assert len(latencies) == 6
@@ -204,6 +204,21 @@ def test_a_timeout_ends_one_stream_and_not_the_others_of_its_connection(tmp_path
         assert server.resets == ["/1"]
         assert server.connections == 1
         kept(server, 0.2)
+
+
+def test_a_timeout_on_a_connection_that_takes_no_more_frames_ends_it(tmp_path: Path, tls_h2: ssl.SSLContext) -> None:
+    # It says GOAWAY with its first answer, owes the second, and never closes.
+    def answer(arrival: Arrival) -> Answer:
+        return Answer(wait=0.5, close=True) if arrival.path == "/0" else Answer(wait=60 if arrival.path == "/1" else 0)
+
+    with Http2Server(answer, tls=tls_h2, lingers=True) as server:
+        done = fetch(server, tmp_path, 6, 5, DOWNLOAD_TIMEOUT=1, RETRY_ENABLED=False)
+        failed = {result[0]: result[1] for result in done.results if result[1] != 200}
+        assert failed.get(f"{server.url}/1") == "DownloadTimeoutError", (done.results, done.log)
+        assert len(done.urls()) == 6 - len(failed)
+        assert server.connections == 2
+        assert "Unhandled" not in done.log
+        assert done.stats["elapsed_time_seconds"] < 5
 
 
 def test_a_wait_beyond_the_maximum_goes_back_to_the_scheduler_and_nothing_is_lost(
@@ -310,8 +325,8 @@ def test_a_name_that_leads_inside_is_refused_and_others_keep_their_name(tmp_path
 
 
 def test_a_whole_crawl_with_robots_txt_and_a_redirect(tmp_path: Path, tls_h2: ssl.SSLContext) -> None:
-    def answer(arrival: object) -> Answer:
-        path = arrival.path  # type: ignore[attr-defined]
+    def answer(arrival: Arrival) -> Answer:
+        path = arrival.path
         if path == "/robots.txt":
             return Answer(body=b"User-agent: *\nDisallow: /closed\n", headers={"content-type": "text/plain"})
         if path == "/2":
@@ -328,6 +343,26 @@ def test_a_whole_crawl_with_robots_txt_and_a_redirect(tmp_path: Path, tls_h2: ss
         assert paths[0] == "/robots.txt"
         assert done.stats["polite/slots/booked"] == 7
         kept(server, 0.2)
+
+
+@pytest.mark.parametrize("version", ["1.1", "2"])
+def test_a_host_that_has_moved_is_followed_though_a_connection_to_where_it_was_is_open(
+    tmp_path: Path, tls: ssl.SSLContext, tls_h2: ssl.SSLContext, version: str
+) -> None:
+    def server(address: str, port: int = 0) -> Server:
+        if version == "2":
+            return Http2Server(tls=tls_h2, address=address, port=port)
+        return Server(tls=tls, address=address, port=port)
+
+    # An answer of the DNS is kept for 5 s, and the second request comes after 6.
+    with World() as world, server(GOOD) as before, server(MOVED, before.port) as after:
+        chosen = OVER_HTTP2 if version == "2" else {}
+        settings = world.settings(**chosen, **limits(1 / 6), **ports(before), ROBOTSTXT_OBEY=False)
+        urls = [f"https://{MOVES}:{before.port}/{n}" for n in range(2)]
+        outcome = guarded_crawl(tmp_path, settings, urls)
+        assert outcome.pages == urls, outcome.said
+        assert [arrival.path for arrival in before.arrivals] == ["/0"]
+        assert [arrival.path for arrival in after.arrivals] == ["/1"]
 
 
 class _Transport(StringTransport):

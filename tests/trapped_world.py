@@ -42,6 +42,8 @@ ZONE = {
     "metadata.example": ["169.254.169.254"],
 }
 REBINDS = "rebinds.example"
+MOVES = "moves.example"
+MOVED = "127.30.0.2"
 
 
 class _Server(ThreadingHTTPServer):
@@ -177,6 +179,8 @@ class World:
         addresses, ttl = ZONE.get(name), 60
         if name == REBINDS:
             addresses, ttl = [GOOD if self.questions.count(name) <= 2 else TRAPS[0]], 0
+        if name == MOVES:
+            addresses, ttl = [GOOD if self.questions.count(name) <= 2 else MOVED], 0
         if addresses is None:
             reply.set_rcode(dns.rcode.NXDOMAIN)
         elif question.rdtype == dns.rdatatype.A:
