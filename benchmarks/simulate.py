@@ -1,12 +1,12 @@
 """Growth, in virtual time: a million sites on ten thousand origins, crawled by 64 processes that share one store.
 
     python -m benchmarks.simulate [--short] [--json FILE] [--sites 1000000] [--origins 10000] [--processes 64] [--sharing 4]
-        [--seconds 12] [--trip 2] [--lag 5] [--latency 200]
+        [--seconds 12] [--trip 2] [--lag 5] [--switch 0.5] [--latency 200]
 
 GCRA, the store's rows, the workbench and the line at the wire are the package's own, on a clock that jumps from event to event.
 Modelled are: the round trip to the store (``trip`` ms, exponential on top of half of it; what is asked meanwhile goes in the
-next call, as the package does it; what a missed slot had cost is given back, and what goes late moves its keys), a reactor
-that runs callbacks late (``lag`` ms, exponential), the way into the line (5 to 50 ms) and the server (``latency`` ms). Every
+next call, as the package does it; what goes late moves its keys), a reactor that runs callbacks late (``lag`` ms, exponential)
+and threads that run less late (``switch`` ms), the way into the line (5 to 50 ms) and the server (``latency`` ms). Every
 site has more to send than it may. ``sharing``: how many processes have sites of one origin.
 
 Then the herd: a few origins for longer, with 1 to all of the processes at every one of them. And the distance: the same with
@@ -18,7 +18,7 @@ worst window  units of one origin in its fullest second and ten, of what GCRA al
 Jain          of the processes of an origin (mean and worst of all origins), and of all origins. lottery: what the first would
               be if every slot fell to a process at random; it comes near 1 with the number of slots
 calls         to the store a second, of virtual time, that ask for slots; wants: what was asked in them. A booking is a want
-              that was granted. settles: keys that were moved because a packet left late, or given back; a round trip each
+              that was granted. settles: keys that were moved because a packet left late; a round trip each
 bytes         of memory per waiting site: its process's workbench and names, nothing of its requests
 """
 
@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.reporting import Aim, Report, arguments, jain
 from scrapy_polite.agenda import LEAD
-from scrapy_polite.booker import AHEAD
+from scrapy_polite.booker import AHEAD, GLANCE
 from scrapy_polite.limits.plan import Charge
 from scrapy_polite.limits.workbench import Choice, Workbench
 from scrapy_polite.line import Line
@@ -113,6 +113,13 @@ class Standing:
     def __init__(self, process: Process, site: str, origin: str, want: Want) -> None:
         self.process, self.site, self.origin, self.want = process, site, origin, want
 
+    @property
+    def sealed(self) -> bool:
+        return True
+
+    def seal(self) -> None:
+        pass
+
     def ready(self) -> bool:
         return True
 
@@ -123,7 +130,7 @@ class Standing:
         return False
 
     def lost(self, slot: Booked) -> None:
-        self.process.missed(self)
+        self.process.fleet.lost += 1
 
 
 class Fleet:
@@ -133,6 +140,7 @@ class Fleet:
         self.world = world
         self.dice = random.Random(options.seed)
         self.lag = options.lag / 1e3
+        self.switch = options.switch / 1e3
         self.trip = trip / 1e3
         self.latency = options.latency / 1e3
         self.in_flight = options.in_flight
@@ -143,11 +151,18 @@ class Fleet:
 
     def late(self, seconds: float, function: Callable[[], None]) -> Event:
         """As a reactor runs it: never early, and late by what it does just then."""
-        return self.world.later(max(0.0, seconds) + (self.dice.expovariate(1 / self.lag) if self.lag else 0.0), function)
+        return self._after(seconds, self.lag, function)
+
+    def soon(self, seconds: float, function: Callable[[], None]) -> Event:
+        """As a thread runs it, beside whatever the reactor does just then."""
+        return self._after(seconds, self.switch, function)
+
+    def _after(self, seconds: float, lag: float, function: Callable[[], None]) -> Event:
+        return self.world.later(max(0.0, seconds) + (self.dice.expovariate(1 / lag) if lag else 0.0), function)
 
 
 class Process:
-    """One crawler: its workbench, its lines, and at most one call to the store under way."""
+    """One crawler: its workbench, its lines (whose place it is), and at most one call to the store under way."""
 
     def __init__(self, fleet: Fleet, number: int) -> None:
         self.fleet = fleet
@@ -201,25 +216,19 @@ class Process:
     def _join(self, standing: Standing) -> None:
         line = self._lines.get(standing.origin)
         if line is None:
-            fleet = self.fleet
-            line = self._lines[standing.origin] = Line(standing.origin, self._book, fleet.late, fleet.world.clock, WIDTH / 1e6)
+            line = self._lines[standing.origin] = Line(standing.origin, self, WIDTH / 1e6)
         line.join(standing)
 
     def departed(self, standing: Standing, slot: Booked) -> None:
         fleet = self.fleet
         now = fleet.world.now
         late = int(now * 1e6) - slot.slot
-        if late > PUNCTUAL:
+        if late > PUNCTUAL + fleet.trip * 1e6:
             self._owe(standing, late)
         fleet.sent[standing.origin].append((now, self.number))
         self.bench.booked(standing, {demand.key: demand.increment / 1e6 for demand in standing.want}, now)
         fleet.late(fleet.latency, partial(self._answered, standing))
         self._wake_in(0.0)
-
-    def missed(self, standing: Standing) -> None:
-        """What the slot had cost is given back with the next call."""
-        self.fleet.lost += 1
-        self._owed += [(demand.key, -demand.increment) for demand in standing.want]
 
     def _owe(self, standing: Standing, micros: int) -> None:
         """What goes late in its slot moves its keys by as much; told to the store at once, as the package does."""
@@ -234,9 +243,21 @@ class Process:
             del self._lines[standing.origin]
         self._wake_in(0.0)
 
-    # -- as the package's Booker asks a store across a network
+    # -- the place of its lines, and its Booker's way to ask a store across a network
 
-    def _book(self, want: Want, answered: Answered) -> None:
+    def later(self, seconds: float, function: Callable[[], None]) -> Event:
+        return self.fleet.soon(seconds, function)
+
+    def clock(self) -> float:
+        return self.fleet.world.now
+
+    def is_reactor(self) -> bool:
+        return True
+
+    def in_reactor(self, function: Callable[[], None]) -> None:
+        function()
+
+    def book(self, want: Want, answered: Answered) -> None:
         self._pending.append((want, answered))
         self._send()
 
@@ -257,9 +278,9 @@ class Process:
         fleet.wants += len(batch)
         for key, micros in owed:
             fleet.store.settle(key, micros)
-        answers = fleet.store.book([want for want, _ in batch], AHEAD)
+        answers = fleet.store.book([want for want, _ in batch], 0 if fleet.trip < GLANCE else AHEAD)
         back = fleet.trip / 2 * (0.5 + fleet.dice.expovariate(2.0))
-        fleet.late(back, partial(self._came_back, batch, answers))
+        fleet.soon(back, partial(self._came_back, batch, answers))
 
     def _came_back(self, batch: list[tuple[Want, Answered]], answers: list[Booked | Wait]) -> None:
         self._under_way = False
@@ -444,7 +465,7 @@ def main() -> int:
         "seed": 1,
     }.items():
         parser.add_argument(f"--{name}", type=int, default=value)
-    for name, number in {"seconds": 12.0, "trip": 2.0, "lag": 5.0, "latency": 200.0}.items():
+    for name, number in {"seconds": 12.0, "trip": 2.0, "lag": 5.0, "switch": 0.5, "latency": 200.0}.items():
         parser.add_argument(f"--{name}", type=float, default=number)
     options = parser.parse_args()
     report = Report("simulate", options)
