@@ -15,7 +15,7 @@ What of Twisted's TLS transports is private here, and the same from 25.5 to 26.1
 from __future__ import annotations
 
 import contextvars
-import socket
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from twisted.internet.defer import Deferred, inlineCallbacks
@@ -24,6 +24,7 @@ from twisted.python.failure import Failure
 from twisted.web._newclient import ResponseNeverReceived
 from zope.interface import implementer
 
+from scrapy_polite.letter import Letter, is_open
 from scrapy_polite.resolver import VISIT, Visit
 from scrapy_polite.standing import Standing
 
@@ -39,11 +40,8 @@ __all__ = ["TICKET", "Connection", "Pool", "appointed", "layers", "listening"]
 TICKET: contextvars.ContextVar[Ticket | None] = contextvars.ContextVar("polite_ticket", default=None)
 
 REPLACEMENTS: Final = 3
-"""Connections that are made anew for one request. A server that closes idle ones soon needs one; one that closes all of them at
-once is down."""
-
-_TLS_ALERT: Final = b"\x15"
-"""The content type of a TLS alert (RFC 8446 section 5.1): the peer is closing."""
+"""Connections that are made for one request and are dead before it stands in line: such a server is down. One that closes
+whatever is idle for a moment gets another connection each time the request's turn comes."""
 
 
 @implementer(IHandshakeListener)
@@ -69,6 +67,10 @@ class Connection:
         """Write a request; the Deferred of its response."""
         response: Deferred[Any] = self.request(*what)  # type: ignore[attr-defined]
         return response
+
+    def polite_seal(self, *what: Any) -> Letter | None:
+        """Write a request out before its slot; None where that cannot be done."""
+        return None
 
     def polite_stop(self, ticket: Ticket) -> None:
         """End the request of this ticket: its response fails."""
@@ -98,22 +100,19 @@ class Connection:
         tls, tcp = layers(self)
         if tls is not None and (tls._aborted or tls._lostTLSConnection):
             return False
-        try:
-            first = tcp.socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        # Plain: an end, or bytes nobody asked for. TLS: an end or an alert; anything else may be a late session ticket.
-        return tls is not None and first not in (b"", _TLS_ALERT)
+        return is_open(tcp.socket, tls is not None)
 
     def polite_flush(self) -> None:
         """Everything that was written goes to the kernel now, not in a later iteration of the reactor."""
+        self.polite_encrypt().doWrite()
+
+    def polite_encrypt(self) -> Any:
+        """Everything that was written goes through the TLS layer now; the transport below it."""
         tls, tcp = layers(self)
         aggregator = getattr(tls, "_aggregator", None)
         if aggregator is not None:
             aggregator.flush()
-        tcp.doWrite()
+        return tcp
 
     def connectionLost(self, reason: Failure) -> None:
         self.polite_lost = self.polite_lost or reason
@@ -207,6 +206,7 @@ class Appointment:
                 if answer is not None:
                     sent = True
                     break
+                made = 0
             return (yield answer)
         finally:
             if not sent and connection.polite_lost is None:
@@ -229,12 +229,14 @@ class Appointment:
 
     def _in_line(self, connection: Any, what: tuple[Any, ...]) -> Generator[Deferred[Any], Any, Deferred[Any] | None]:
         """Stand in line and send. The response's Deferred; None when it cannot be sent any more, or not yet."""
-        entry = _AtTheWire(self._ticket, connection, what, self._pool.lines)
+        entry, found = _AtTheWire(self._ticket, connection, what, self._pool.lines), None
         self._pool.lines.join(entry)
         try:
             found = yield entry.outcome
         finally:
             self._pool.lines.leave(entry)
+            if found is None:
+                entry.abandon()
         return found[0] if found is not None else None
 
 
@@ -243,31 +245,93 @@ class _AtTheWire(Standing):
     the connection died, or carries as many requests as it may."""
 
     def __init__(self, ticket: Ticket, connection: Any, what: tuple[Any, ...], lines: Lines) -> None:
-        super().__init__(ticket)
+        super().__init__(ticket, lines)
         self._connection = connection
         self._what = what
-        self._lines = lines
+        self._letter: Letter | None = None
+        self._sent: tuple[Booked, int] | None = None
+        """In which slot the letter left, and when, until the reactor knows."""
+
+    @property
+    def sealed(self) -> bool:
+        return self._letter is not None
+
+    def seal(self) -> None:
+        if self._letter is None and not self.outcome.called and self._can_be_sent():
+            self._letter = self._connection.polite_seal(*self._what)
+            if self._letter is not None:
+                self._letter.response.addBoth(self._came, self._letter)
 
     def ready(self) -> bool:
         if self.outcome.called:
             return False
-        if self._connection.polite_alive() and self._connection.polite_free():
+        if self._letter.is_deliverable() if self._letter is not None else self._can_be_sent():
             return True
-        self.outcome.callback(None)
+        self.lines.in_reactor(self._died)
         return False
 
     def go(self, slot: Booked) -> None:
+        if self._letter is not None:
+            self._deliver(self._letter, slot)
+            return
         try:
             response = self._connection.polite_send(self.ticket, *self._what)
             self._connection.polite_flush()
-            self.ticket.departed(slot)
-            self.ticket.expiry = self._lines.later(self.ticket.timeout, self._expire)
         except Exception:
-            if self.ticket.sent is None:
-                self.lost(slot)
+            self.lost(slot)
             self.outcome.errback(Failure())
         else:
+            self._gone(response, slot, self.ticket.left(slot))
+
+    def end(self, why: Exception) -> None:
+        if self._letter is None or self._letter.withdraw():
+            super().end(why)
+
+    def abandon(self) -> None:
+        """Nobody waits for it any more."""
+        if self._letter is not None:
+            self._letter.withdraw()
+            self._connection.transport.abortConnection()
+            self._letter.response.addErrback(lambda _: None)
+
+    def _can_be_sent(self) -> bool:
+        return bool(self._connection.polite_alive() and self._connection.polite_free())
+
+    def _deliver(self, letter: Letter, slot: Booked) -> None:
+        if letter.send(partial(self._left, slot)):
+            self.lines.in_reactor(self._delivered)
+        else:
+            self.lost(slot)
+            self.lines.in_reactor(self._died)
+
+    def _left(self, slot: Booked) -> None:
+        self._sent = slot, self.ticket.left(slot)
+
+    def _delivered(self) -> None:
+        """Told by the courier, or seen by the answer that came before he could tell."""
+        sent, self._sent = self._sent, None
+        if sent is not None and self._letter is not None:
+            self._letter.finish()
+            self._gone(self._letter.response, *sent)
+
+    def _gone(self, response: Deferred[Any], slot: Booked, at: int) -> None:
+        self.ticket.departed(slot, at)
+        if not self.outcome.called:
+            self.ticket.expiry = self.lines.call_later(self.ticket.timeout, self._expire)
             self.outcome.callback([response])
+
+    def _came(self, result: Any, letter: Letter) -> Any:
+        """The response; or the end of the connection, or what an impatient server says, before the letter was sent: then it
+        keeps its place, and is found undeliverable when its turn comes."""
+        if letter.withdraw():
+            return None
+        # Now, for a response that nobody takes in this call is thrown away.
+        self._delivered()
+        return result
+
+    def _died(self) -> None:
+        if not self.outcome.called:
+            self.outcome.callback(None)
 
     def _expire(self) -> None:
         self.ticket.expired = True

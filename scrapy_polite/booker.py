@@ -1,20 +1,22 @@
 """How the store is asked: at once where it answers at once, from a thread where it is across a network.
 
-A thread asks, and the reactor glances at it for a few milliseconds: a server that is near has answered by then, and the request
-goes in the same call, as with a local store. What had to go back through the reactor's queue would wait there behind every
-callback that is ready, and often longer than its slot is wide. A server that is far, busy or hung costs the reactor one such
-glance a second. What is asked while an answer is under way goes together in the next call: a busy crawl needs few round trips.
+Any thread may ask. What is asked while an answer is under way goes together in the next call: a busy crawl needs few round
+trips. The answers come in the thread that asked the store, or in the reactor's, which glances for a few milliseconds at what it
+has asked for itself: a server that is near has answered by then, where the reactor's queue would hold the answer up behind
+every callback that is ready. A server that is far, busy or hung costs the reactor one such glance a second.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -39,7 +41,6 @@ AHEAD: Final = 20_000
 """Microseconds that a slot may lie ahead, in a store across a network: about the slowest usual round trip. Booking further
 ahead would leave holes in keys that sites share (142 of 3,000 slots used with no limit, 2,940 with this one)."""
 
-
 GLANCE: Final = 0.005
 """Seconds that the reactor waits for an answer itself. A Postgres in the same network answers in 0.1 to 2 ms."""
 
@@ -51,30 +52,40 @@ JUDGED: Final = 20
 
 
 class Booker:
-    """One per crawl, around its store. ``width`` of a slot, in microseconds. That the store cannot answer, and that it answers
-    again, is said once each."""
+    """One per crawl, around its store, made in the reactor's thread. ``width`` of a slot, in microseconds. That the store
+    cannot answer, and that it answers again, is said once each."""
 
     def __init__(self, store: Store, width: int) -> None:
         self.store = store
         self._width = width
         self.blocking = bool(getattr(store, "blocking", False))
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="polite-store") if self.blocking else None
+        self._reactor = threading.get_ident()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._turn = threading.Lock()
+        """Around ``_pending`` and ``_under_way``."""
         self._pending: list[tuple[Want, Answered]] = []
         self._under_way = False
         self._troubled = False
         self._owed: deque[Callable[[], object]] = deque()
+        self._one_at_a_time = threading.RLock()
+        """Around the store's ``book`` and what is owed."""
         self._offset = 0
         self._best_trip = 0
+        self._last_trip = 0
         self._trips = 0
         self._glance_at = 0.0
         self._retry: asyncio.TimerHandle | None = None
+        self._closed = False
 
     def book(self, want: Want, answered: Answered) -> None:
-        """One slot on all keys of ``want``. A store that cannot answer means: not now."""
+        """One slot on all keys of ``want``; answered in this call, or in another thread. A store that cannot answer means: not
+        now."""
         if self._pool is None:
             answered(self._ask([want], 0)[0])
             return
-        self._pending.append((want, answered))
+        with self._turn:
+            self._pending.append((want, answered))
         self._send()
 
     async def call(self, function: Callable[..., T], *arguments: object) -> T:
@@ -86,14 +97,25 @@ class Booker:
     def owe(self, write: Callable[[], object]) -> None:
         """What the store is to be told before it is asked for a slot again, such as a hold. Tried until it is done, and perhaps
         done twice, since a lost connection does not say what it did: only what lengthens a wait is owed."""
+        self.note(write)
+        self.pay()
+
+    def note(self, write: Callable[[], object]) -> None:
+        """The same from any thread: in time for the next booking, and told by the next :meth:`pay`."""
         self._owed.append(write)
-        if self._pool is None:
+
+    def pay(self) -> None:
+        """Tell what is owed now, or as soon as the store answers again. In the reactor's thread."""
+        with suppress(RuntimeError):  # A command, or the end of one.
+            self._loop = asyncio.get_running_loop()
+        if self._pool is not None:
+            self._send()
+        elif self._owed:
             try:
                 self._pay()
             except StoreError as error:
                 self.trouble(error)
-        else:
-            self._send()
+                self._pay_later()
 
     def now(self) -> int:
         """The store's clock, in microseconds; of a store across a network what it was at the quickest of the last answers,
@@ -107,6 +129,7 @@ class Booker:
 
     def close(self) -> None:
         """Pay what is owed, and close the store."""
+        self._closed = True
         if self._retry is not None:
             self._retry.cancel()
         try:
@@ -128,28 +151,30 @@ class Booker:
             logger.info("The store answers again: requests go on")
 
     def _ask(self, wants: list[Want], ahead: int) -> list[Booked | Wait]:
-        began = time.monotonic_ns() // 1000
-        try:
-            self._pay()
-            answers = self.store.book(wants, ahead) if wants else []
-        except StoreError as error:
-            self.trouble(error)
-            return [Wait(RETRY, want[-1].key) for want in wants]
-        self._well()
-        if self.blocking and wants:
-            self._read_clock(answers, began, time.monotonic_ns() // 1000)
-        return answers
+        with self._one_at_a_time:
+            began = time.monotonic_ns() // 1000
+            try:
+                self._pay()
+                answers = self.store.book(wants, ahead) if wants else []
+            except StoreError as error:
+                self.trouble(error)
+                return [Wait(RETRY, want[-1].key) for want in wants]
+            self._well()
+            if self.blocking and wants:
+                self._read_clock(answers, began, time.monotonic_ns() // 1000)
+            return answers
 
     def _pay(self) -> None:
-        while self._owed:
-            self._owed[0]()
-            self._owed.popleft()
+        with self._one_at_a_time:
+            while self._owed:
+                self._owed[0]()
+                self._owed.popleft()
 
     def _read_clock(self, answers: list[Booked | Wait], began: int, ended: int) -> None:
         trip = ended - began
         self._trips += 1
         near = not self._best_trip or trip <= 2 * self._best_trip
-        self._best_trip = min(self._best_trip or trip, trip)
+        self._best_trip, self._last_trip = min(self._best_trip or trip, trip), trip
         booked = next((answer for answer in answers if isinstance(answer, Booked)), None)
         if booked is not None and (near or not self._offset):
             self._offset = booked.now - (began + ended) // 2
@@ -164,45 +189,58 @@ class Booker:
             )
 
     def _send(self) -> None:
-        while not self._under_way and (self._pending or self._owed):
-            assert self._pool is not None
-            batch, self._pending = self._pending, []
-            glance = bool(batch) and time.monotonic() >= self._glance_at
-            # Who glances has the answer at once: the slot can be now, as with a local store.
-            future = self._pool.submit(self._ask, [want for want, _ in batch], 0 if glance else AHEAD)
-            if glance:
-                try:
-                    answers = future.result(GLANCE)
-                except NotYet:
-                    self._glance_at = time.monotonic() + GLANCE_AGAIN
-                else:
-                    self._answer(batch, answers)
-                    if self._troubled:
-                        self._send_later()
-                        return
-                    continue
-            self._under_way = True
-            asyncio.wrap_future(future).add_done_callback(partial(self._came_back, batch))
+        while (batch := self._next_batch()) is not None and self._pool is not None:
+            wants = [want for want, _ in batch]
+            # One whose answer is here at once is asked for a slot that is now, as a local store is.
+            future = self._pool.submit(self._ask, wants, 0 if self._last_trip < GLANCE * 1e6 else AHEAD)
+            if not (wants and self._glance(future)):
+                future.add_done_callback(partial(self._came_back, batch))
+                return
+            if not self._answer(batch, future):
+                return
 
-    def _came_back(self, batch: list[tuple[Want, Answered]], future: asyncio.Future[list[Booked | Wait]]) -> None:
-        self._under_way = False
-        if future.cancelled():
-            return
-        self._answer(batch, future.result())
-        if self._troubled:
-            self._send_later()
-        else:
+    def _glance(self, future: Future[list[Booked | Wait]]) -> bool:
+        """Whether the answer is here, and this is the reactor's thread."""
+        if threading.get_ident() != self._reactor or time.monotonic() < self._glance_at:
+            return False
+        with suppress(NotYet):
+            future.result(GLANCE)
+            return True
+        self._glance_at = time.monotonic() + GLANCE_AGAIN
+        return False
+
+    def _next_batch(self) -> list[tuple[Want, Answered]] | None:
+        with self._turn:
+            if self._under_way or not (self._pending or self._owed):
+                return None
+            self._under_way = True
+            batch, self._pending = self._pending, []
+            return batch
+
+    def _came_back(self, batch: list[tuple[Want, Answered]], future: Future[list[Booked | Wait]]) -> None:
+        if not future.cancelled() and self._answer(batch, future):
             self._send()
 
-    def _send_later(self) -> None:
-        if self._retry is None:
-            self._retry = asyncio.get_running_loop().call_later(RETRY / 1e6, self._send_again)
-
-    def _send_again(self) -> None:
-        self._retry = None
-        self._send()
-
-    @staticmethod
-    def _answer(batch: list[tuple[Want, Answered]], answers: list[Booked | Wait]) -> None:
-        for (_, answered), answer in zip(batch, answers, strict=True):
+    def _answer(self, batch: list[tuple[Want, Answered]], future: Future[list[Booked | Wait]]) -> bool:
+        """Tell the answers; whether the store is well, and can be asked more."""
+        self._under_way = False
+        well = not self._troubled
+        for (_, answered), answer in zip(batch, future.result(), strict=True):
             answered(answer)
+        if not well:
+            self._pay_later()
+        return well
+
+    def _pay_later(self) -> None:
+        """Lines ask again by themselves; but what is owed must be told, whether anybody waits or not."""
+        if self._loop is None or self._closed:
+            return
+        if threading.get_ident() != self._reactor:
+            with suppress(RuntimeError):  # It was closed.
+                self._loop.call_soon_threadsafe(self._pay_later)
+        elif self._retry is None:
+            self._retry = self._loop.call_later(RETRY / 1e6, self._pay_again)
+
+    def _pay_again(self) -> None:
+        self._retry = None
+        self.pay()

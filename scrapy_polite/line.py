@@ -5,11 +5,16 @@ it is asked; when it waits for a key of its own (its site's Crawl-delay), those 
 
 A local store answers at once, and the request goes in the same call. A store across a network answers a round trip later, with
 a slot that may lie a little ahead: the request goes inside of that slot, or the slot is lost and it books again.
+
+Timers fire in the courier's thread (:mod:`scrapy_polite.courier`), so that a busy reactor delays nobody who is *sealed*:
+written out before, with nothing left to do but to give bytes to the kernel. Whoever is not sealed is served by the reactor. All
+of a line's state is behind its lock, which nobody holds while he asks the store.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from threading import RLock
 from typing import TYPE_CHECKING, Final, Protocol
 
 from scrapy_polite.limits.gcra import Booked, Wait
@@ -21,9 +26,17 @@ if TYPE_CHECKING:
 
     Answered = Callable[[Booked | Wait], None]
 
-__all__ = ["Entry", "Line"]
+__all__ = ["Entry", "Line", "Place"]
 
 MICROSECONDS: Final = 1e-6
+
+COURTESY: Final = 0.5
+"""Of a slot's width: how much later than others somebody asks who has had the last slot. It comes out of the tolerance that a
+key has anyway, so no rate is lost."""
+
+MEMORY: Final = 8
+"""Slots over which it is averaged how many others take turns. Who has had so many in a row lets others go first once: one who
+is always the quickest would never learn that there are any."""
 
 
 class Timer(Protocol):
@@ -36,6 +49,15 @@ class Entry(Protocol):
     @property
     def want(self) -> Want:
         """What is to be booked for it."""
+        ...
+
+    @property
+    def sealed(self) -> bool:
+        """Whether all that follows may be called in any thread; otherwise only in the reactor's."""
+        ...
+
+    def seal(self) -> None:
+        """It will have to wait: do all that can be done before its slot. Called in the reactor's thread, once or more."""
         ...
 
     def ready(self) -> bool:
@@ -55,126 +77,200 @@ class Entry(Protocol):
         ...
 
 
-class Line:
-    """``shared``: the key that all in this line share. ``book`` answers a want, at once or later; ``later(seconds, function)``
-    starts a timer, ``clock`` tells seconds; ``width`` of a slot, in seconds."""
+class Place(Protocol):
+    """Where a line is: its clock, its timers, and the reactor."""
 
-    def __init__(
-        self,
-        shared: str,
-        book: Callable[[Want, Answered], None],
-        later: Callable[[float, Callable[[], None]], Timer],
-        clock: Callable[[], float],
-        width: float,
-    ) -> None:
+    def book(self, want: Want, answered: Answered) -> None:
+        """Ask the store, from any thread; the answer comes in the same call or later, in the same thread."""
+        ...
+
+    def later(self, seconds: float, function: Callable[[], None]) -> Timer:
+        """Call ``function`` later, in whatever thread."""
+        ...
+
+    def clock(self) -> float:
+        """Seconds."""
+        ...
+
+    def is_reactor(self) -> bool:
+        """Whether this is the reactor's thread."""
+        ...
+
+    def in_reactor(self, function: Callable[[], None]) -> None:
+        """Call ``function`` soon, in the reactor's thread."""
+        ...
+
+
+class _Booking:
+    """One that is under way. ``direct``: whoever asked is still in the call."""
+
+    __slots__ = ("asked", "direct", "entry")
+
+    def __init__(self, entry: Entry, asked: float) -> None:
+        self.entry, self.asked, self.direct = entry, asked, True
+
+
+class Line:
+    """``shared``: the key that all in this line share. ``width`` of a slot, in seconds."""
+
+    def __init__(self, shared: str, place: Place, width: float) -> None:
         self._shared = shared
-        self._book = book
-        self._later = later
-        self._clock = clock
+        self._place = place
         self._width = width
+        self._lock = RLock()
         self._standing: dict[Entry, float] = {}
         """Entry -> the time before which it need not be asked."""
         self._blocked_until = 0.0
         """Nobody need be asked before: the shared key makes everybody wait."""
         self._asking: Entry | None = None
         """Whose booking is under way, or has a slot that has not come yet."""
-        self._serving = False
         self._timer: Timer | None = None
+        self._turns = 1.0
+        """How many slots go by from one of ours to the next; 1: nobody else wants any."""
+        self._passed = 0
+        """Slots that others have had since ours."""
+        self._in_a_row = 0
+        self._expects = False
+        """The shared key was to be due: if it is not, somebody else has had the slot."""
 
     def __len__(self) -> int:
         return len(self._standing)
 
     def join(self, entry: Entry) -> None:
         """Stand at the end; asked at once unless somebody else must be asked first."""
-        self._standing[entry] = 0.0
+        with self._lock:
+            self._standing[entry] = 0.0
         self._serve()
+        with self._lock:
+            if entry in self._standing:
+                entry.seal()
 
     def leave(self, entry: Entry) -> None:
         """Give the place up: a timeout, a cancellation, shutdown."""
-        self._standing.pop(entry, None)
-        if not self._standing:
-            self._disarm()
+        with self._lock:
+            self._standing.pop(entry, None)
+            if not self._standing:
+                self._disarm()
 
     def wake(self) -> None:
         """The shared key, or one of those that wait for a key of their own, may be due sooner than was said."""
-        self._blocked_until = 0.0
-        for entry in self._standing:
-            self._standing[entry] = 0.0
+        with self._lock:
+            self._blocked_until, self._expects = 0.0, False
+            for entry in self._standing:
+                self._standing[entry] = 0.0
         self._serve()
 
     def _serve(self) -> None:
-        """Ask those at the head, one after the other, until somebody must wait."""
-        if self._serving or self._asking is not None:
-            return
-        self._serving = True
-        try:
-            while self._asking is None and (entry := self._next()) is not None:
-                if not entry.ready():
-                    self._standing.pop(entry, None)
-                    continue
-                self._asking = entry
-                self._book(entry.want, partial(self._answered, entry, self._clock()))
-        finally:
-            self._serving = False
-        self._arm()
+        """Ask those at the head, one after the other, until somebody must wait, or is to be served by the reactor."""
+        while (booking := self._begin()) is not None:
+            self._place.book(booking.entry.want, partial(self._answered, booking))
+            booking.direct = False
+
+    def _begin(self) -> _Booking | None:
+        with self._lock:
+            while self._asking is None:
+                entry = self._next()
+                if entry is None:
+                    self._arm()
+                    return None
+                if not (entry.sealed or self._place.is_reactor()):
+                    self._place.in_reactor(self._serve)
+                    return None
+                if entry.ready():
+                    self._asking = entry
+                    return _Booking(entry, self._place.clock())
+                self._standing.pop(entry, None)
+            return None
 
     def _next(self) -> Entry | None:
-        now = self._clock()
+        now = self._place.clock()
         if now < self._blocked_until:
             return None
         return next((entry for entry, not_before in self._standing.items() if not_before <= now), None)
 
-    def _answered(self, entry: Entry, asked: float, answer: Booked | Wait) -> None:
-        self._asking = None
-        now = self._clock()
-        if isinstance(answer, Wait):
-            self._refused(entry, answer, now)
-        else:
-            # The store's clock was read between `asked` and now: the window that is right for both readings.
-            ahead = (answer.slot - answer.now) * MICROSECONDS
-            opens, closes = now + ahead, asked + ahead + self._width
-            if ahead > 0:
+    def _answered(self, booking: _Booking, answer: Booked | Wait) -> None:
+        with self._lock:
+            self._asking = None
+            entry, now = booking.entry, self._place.clock()
+            if isinstance(answer, Wait):
+                self._refused(entry, answer, now)
+            else:
+                self._had()
+                # The store's clock was read between `asked` and now: the window that is right for both readings.
+                ahead = (answer.slot - answer.now) * MICROSECONDS
+                closes = booking.asked + ahead + self._width
                 self._asking = entry
-                self._later(ahead, partial(self._slot_opens, entry, answer, closes))
-                return
-            self._send(entry, answer, opens, closes)
-        self._serve()
+                if ahead > 0:
+                    self._place.later(ahead, partial(self._slot_opens, entry, answer, closes))
+                    return
+                if not self._use(entry, answer, closes):
+                    return
+        if not booking.direct:
+            self._serve()
 
     def _refused(self, entry: Entry, wait: Wait, now: float) -> None:
         until = now + wait.micros * MICROSECONDS
         if wait.key == self._shared:
-            self._blocked_until = until
+            self._passed += self._expects
+            self._expects = True
+            self._blocked_until = until + self._courtesy()
         if entry not in self._standing:
             return
         if entry.gives_up(wait):
             self._standing.pop(entry, None)
-        elif wait.key != self._shared:
+            return
+        if wait.key != self._shared:
             self._standing[entry] = until
+        if self._place.is_reactor():
+            entry.seal()
+
+    def _had(self) -> None:
+        if self._expects:
+            self._turns += (self._passed + 1 - self._turns) / MEMORY
+            self._in_a_row = 0 if self._passed else self._in_a_row + 1
+        self._passed, self._expects = 0, False
+
+    def _courtesy(self) -> float:
+        """Seconds by which others go first who wait for the same key, in other processes; the longer ago our last slot, the
+        fewer. Or whoever is quickest would have all, and the others none."""
+        if self._in_a_row >= MEMORY:
+            self._in_a_row = 0
+            return self._width * COURTESY
+        return self._width * COURTESY * max(0.0, 1 - (self._passed + 1) / self._turns)
 
     def _slot_opens(self, entry: Entry, slot: Booked, closes: float) -> None:
-        self._asking = None
-        self._send(entry, slot, self._clock(), closes)
+        with self._lock:
+            if not self._use(entry, slot, closes):
+                return
         self._serve()
 
-    def _send(self, entry: Entry, slot: Booked, now: float, closes: float) -> None:
-        if entry not in self._standing or now >= closes:
-            entry.lost(slot)
-        elif not entry.ready():
-            self._standing.pop(entry, None)
+    def _use(self, entry: Entry, slot: Booked, closes: float) -> bool:
+        """Send in a slot that has begun, or lose it. False: that is left to the reactor."""
+        stands = entry in self._standing
+        if stands and not (entry.sealed or self._place.is_reactor()):
+            self._place.in_reactor(partial(self._slot_opens, entry, slot, closes))
+            return False
+        self._asking = None
+        if not stands or self._place.clock() >= closes:
             entry.lost(slot)
         else:
+            ready = entry.ready()
             self._standing.pop(entry, None)
-            entry.go(slot)
+            if ready:
+                entry.go(slot)
+            else:
+                entry.lost(slot)
+        return True
 
     def _arm(self) -> None:
         self._disarm()
-        if self._asking is not None or not self._standing:
-            return
-        soonest = max(self._blocked_until, min(self._standing.values()))
-        self._timer = self._later(max(0.0, soonest - self._clock()), self._expired)
+        if self._asking is None and self._standing:
+            soonest = max(self._blocked_until, min(self._standing.values()))
+            self._timer = self._place.later(max(0.0, soonest - self._place.clock()), self._expired)
 
     def _expired(self) -> None:
-        self._timer = None
+        with self._lock:
+            self._timer = None
         self._serve()
 
     def _disarm(self) -> None:

@@ -145,6 +145,8 @@ class Politeness:
         """Give back files and sockets. Safe to call twice."""
         if self.agenda is not None:
             await self.agenda.stop()
+        if self.lines is not None:
+            self.lines.stop()
         await self.resolver.close()
         self.close_files()
 
@@ -292,18 +294,24 @@ class Politeness:
 
     # -- timed
 
-    def departed(self, ticket: Ticket, slot: Booked) -> None:
+    def left(self, ticket: Ticket, slot: Booked) -> int:
+        """The request has just left, and whichever thread sent it tells so: the moment on the store's clock."""
+        at = self.booker.now()
+        if at - slot.slot > PUNCTUAL + self.booker.blur:
+            # The next one keeps its distance from this one, and not from the slot that this one was late in.
+            for charge in ticket.charges:
+                self.booker.note(partial(self.booker.store.settle, charge.key, at - slot.slot))
+        return at
+
+    def departed(self, ticket: Ticket, slot: Booked, at: int) -> None:
         """The request is on the wire: count it and write it down."""
+        self.booker.pay()
         if self.agenda is not None and ticket.request is not None:
             self.agenda.booked(ticket.request, ticket.charges)
         ticket.request = None  # It is the key under which the ticket is kept.
         self.count("slots/booked")
         self.count(f"requests/{ticket.kind}")
-        at, width = self.booker.now(), self.config.width
-        if at - slot.slot > PUNCTUAL + self.booker.blur:
-            # The next one keeps its distance from this one, and not from the slot that this one was late in.
-            for charge in ticket.charges:
-                self.booker.owe(partial(self.booker.store.settle, charge.key, at - slot.slot))
+        width = self.config.width
         missed = at > slot.slot + width
         if missed:
             self.count("slots/missed")

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred
 
+from scrapy_polite.courier import Courier
 from scrapy_polite.errors import NotNow
 from scrapy_polite.line import Line
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy_polite.courier import Appointment
     from scrapy_polite.limits.gcra import Booked, Wait, Want
     from scrapy_polite.politeness import Politeness
     from scrapy_polite.ticket import Ticket
@@ -20,15 +27,25 @@ __all__ = ["Lines", "Standing"]
 
 class Standing(ABC):
     """A request in line (an :class:`~scrapy_polite.line.Entry`). ``outcome`` fires when it was sent, when it cannot be sent
-    here any more, or with :class:`NotNow`."""
+    here any more, or with :class:`NotNow`; always in the reactor's thread."""
 
-    def __init__(self, ticket: Ticket) -> None:
+    def __init__(self, ticket: Ticket, lines: Lines) -> None:
         self.ticket = ticket
+        self.lines = lines
         self.outcome: Deferred[Any] = Deferred()
 
     @property
     def want(self) -> Want:
         return self.ticket.want
+
+    @property
+    @abstractmethod
+    def sealed(self) -> bool:
+        """Whether it was written out, so that any thread may send it."""
+
+    @abstractmethod
+    def seal(self) -> None:
+        """Write it out, if that can be done before its slot."""
 
     def ready(self) -> bool:
         return not self.outcome.called
@@ -40,29 +57,33 @@ class Standing(ABC):
     def gives_up(self, wait: Wait) -> bool:
         if not self.ticket.too_long(wait):
             return False
-        self.ticket.politeness.learn(wait)
-        self.end(NotNow(f"{wait.key} is due in {wait.micros / 1e6:.1f} s"))
+        self.lines.in_reactor(partial(self.ticket.politeness.learn, wait))
+        self.lines.in_reactor(partial(self.end, NotNow(f"{wait.key} is due in {wait.micros / 1e6:.1f} s")))
         return True
 
     def lost(self, slot: Booked) -> None:
-        self.ticket.missed(slot)
+        self.lines.in_reactor(partial(self.ticket.missed, slot))
 
-    def end(self, why: NotNow) -> None:
+    def end(self, why: Exception) -> None:
+        """It is not to be sent; unless that has happened already."""
         if not self.outcome.called:
             self.outcome.errback(why)
 
 
 class Lines:
-    """The lines at the wire of one crawler, by the key that is shared. ``book`` is how they ask the store."""
+    """The lines at the wire of one crawler, by the key that is shared; and their place (a :class:`~scrapy_polite.line.Place`):
+    the courier's timers, the store behind the booker, the reactor. Made in the reactor's thread."""
 
     def __init__(self, reactor: Any, politeness: Politeness) -> None:
-        self.later = reactor.callLater
-        self._clock = reactor.seconds
-        self._book = politeness.booker.book
+        self._reactor = reactor
+        self.call_later = reactor.callLater
+        self.book = politeness.booker.book
         self._width = politeness.config.width / 1e6
+        self._courier = Courier()
         self._lines: dict[str, Line] = {}
         self._standing: set[Standing] = set()
         self._waiting: set[Deferred[Any]] = set()
+        self._thread = threading.get_ident()
 
     def __len__(self) -> int:
         return len(self._standing)
@@ -71,7 +92,7 @@ class Lines:
         key = entry.ticket.shared
         line = self._lines.get(key)
         if line is None:
-            line = self._lines[key] = Line(key, self._book, self.later, self._clock, self._width)
+            line = self._lines[key] = Line(key, self, self._width)
         self._standing.add(entry)
         line.join(entry)
 
@@ -98,3 +119,25 @@ class Lines:
         for waiter in list(self._waiting):
             if not waiter.called:
                 waiter.errback(why)
+
+    def stop(self) -> None:
+        """End the courier's thread."""
+        self._courier.stop()
+
+    # -- the place
+
+    def later(self, seconds: float, function: Callable[[], None]) -> Appointment:
+        return self._courier.later(seconds, function)
+
+    def clock(self) -> float:
+        return time.monotonic()
+
+    def is_reactor(self) -> bool:
+        return threading.get_ident() == self._thread
+
+    def in_reactor(self, function: Callable[[], None]) -> None:
+        """At once, if this is its thread."""
+        if self.is_reactor():
+            function()
+        else:
+            self._reactor.callFromThread(function)

@@ -53,10 +53,14 @@ class Ticket:
         width = self.politeness.config.width
         return tuple(charge.demand(width) for charge in self.charges)
 
-    def departed(self, slot: Booked) -> None:
-        """The request is on the wire: called just after the flush."""
+    def left(self, slot: Booked) -> int:
+        """The request is on the wire: called just after the flush, in any thread. When that was, on the store's clock."""
         self.sent = time.monotonic()
-        self.politeness.departed(self, slot)
+        return self.politeness.left(self, slot)
+
+    def departed(self, slot: Booked, at: int) -> None:
+        """It left at ``at``. To be told after :meth:`left`, in the reactor's thread."""
+        self.politeness.departed(self, slot, at)
 
     def missed(self, slot: Booked) -> None:
         """The slot passed, and nothing was sent in it."""

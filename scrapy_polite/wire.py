@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from twisted.web.client import HTTPConnectionPool
 
 from scrapy_polite.appointment import Connection, appointed, layers, listening
+from scrapy_polite.letter import Letter
 
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
@@ -43,6 +44,15 @@ class _Http11(Connection):
 
     def polite_alive(self) -> bool:
         return self.state == QUIESCENT and super().polite_alive()
+
+    def polite_seal(self, *what: Any) -> Letter | None:
+        (request,) = what
+        # A body may be long, and may be produced bit by bit.
+        if request.bodyProducer is not None or not Letter.can_be_taken(self.polite_encrypt()):
+            return None
+        response: Deferred[Any] = self.request(request)  # type: ignore[attr-defined]
+        tls, _ = layers(self)
+        return Letter(self.polite_encrypt(), response, tls is not None)
 
     def polite_stop(self, ticket: Ticket) -> None:
         self.transport.abortConnection()

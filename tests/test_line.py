@@ -53,13 +53,18 @@ class Request:
     def __init__(self, wire: Wire, name: str, own_due: float = 0.0, patience: float = 60.0) -> None:
         self.wire, self.name, self.own_due, self.patience = wire, name, own_due, patience
         self.alive = True
+        self.sealable, self.sealed = True, False
         self.fate: list[str] = []
 
     @property
     def want(self) -> Want:
         return (self,)  # type: ignore[return-value]  # The store of this test wants to know whose want it is.
 
+    def seal(self) -> None:
+        self.sealed = self.sealable
+
     def ready(self) -> bool:
+        assert self.sealed or self.wire.place.reactor
         if not self.alive:
             self.fate.append("dead")
         return self.alive
@@ -77,6 +82,28 @@ class Request:
         self.wire.lost.append((self.name, self.wire.clock.now))
 
 
+class Place:
+    """The reactor's thread, unless the test says otherwise; what is to be done there waits until the test is in it again."""
+
+    def __init__(self, wire: Wire) -> None:
+        self.wire = wire
+        self.book = wire.book
+        self.reactor = True
+        self.put_off: list[Callable[[], None]] = []
+
+    def later(self, seconds: float, function: Callable[[], None]) -> Timer:
+        return self.wire.clock.later(seconds, function)
+
+    def clock(self) -> float:
+        return self.wire.clock.now
+
+    def is_reactor(self) -> bool:
+        return self.reactor
+
+    def in_reactor(self, function: Callable[[], None]) -> None:
+        self.put_off.append(function)
+
+
 class Wire:
     """A key that lets one request go every ``interval`` seconds. ``trip``: seconds that an answer of the store takes, half of
     them on the way; ``ahead``: how far ahead it books."""
@@ -84,7 +111,8 @@ class Wire:
     def __init__(self, interval: float, trip: float | None = None, ahead: float = 0.0) -> None:
         self.clock = Clock()
         self.trip, self.ahead = trip, ahead
-        self.line = Line("origin:o", self.book, self.clock.later, lambda: self.clock.now, WIDTH)
+        self.place = Place(self)
+        self.line = Line("origin:o", self.place, WIDTH)
         self.interval = interval
         self.due = 0.0
         self.asked = 0
@@ -117,7 +145,9 @@ class Wire:
         now = self.clock.now
         slot = max(now, self.due, request.own_due)
         if slot > now + self.ahead + 1e-9:
-            return Wait(round((slot - now) * 1e6), "origin:o" if self.due >= request.own_due else f"site:{request.name}")
+            return Wait(
+                max(1, round((slot - now) * 1e6)), "origin:o" if self.due >= request.own_due else f"site:{request.name}"
+            )
         self.due = slot + self.interval
         return Booked(round(slot * 1e6), round(now * 1e6))
 
@@ -258,3 +288,70 @@ def test_who_leaves_during_the_round_trip_gives_the_slot_back() -> None:
     wire.clock.advance(0.1)
     assert wire.sent == []
     assert [name for name, _ in wire.lost] == ["cancelled"]
+
+
+def test_who_waits_is_sealed_and_goes_in_time_though_the_reactor_is_busy() -> None:
+    wire = Wire(0.2)
+    requests = [wire.join(name) for name in "abcd"]
+    assert [request.sealed for request in requests] == [False, True, True, True]
+    wire.place.reactor = False
+    wire.clock.advance(1.0)
+    assert wire.times() == [0.0, 0.2, 0.4, 0.6]
+    assert wire.place.put_off == []
+
+
+def test_who_cannot_be_sealed_waits_for_the_reactor_and_nobody_passes() -> None:
+    wire = Wire(0.2)
+    wire.join("a")
+    body = Request(wire, "body")
+    body.sealable = False
+    wire.line.join(body)
+    wire.join("b")
+    wire.place.reactor = False
+    wire.clock.advance(0.35)
+    assert wire.names() == ["a"]
+    wire.place.reactor = True
+    for function in wire.place.put_off:
+        function()
+    assert wire.sent[1:] == [("body", 0.35)]
+    wire.place.reactor = False
+    wire.clock.advance(1.0)
+    assert (wire.names()[2:], wire.times()[2:]) == (["b"], [0.55])
+
+
+def test_a_slot_ahead_of_one_who_is_not_sealed_is_used_by_the_reactor_or_lost() -> None:
+    for late, sent, lost in ((0.01, 1, 0), (0.1, 0, 1)):
+        wire = Wire(0.2, trip=0.01, ahead=0.02)
+        wire.due = 0.02
+        request = Request(wire, "body")
+        request.sealable = False
+        wire.line.join(request)
+        wire.clock.advance(0.0101)
+        wire.place.reactor = False
+        wire.clock.advance(0.0099 + late)
+        assert wire.sent == []
+        wire.place.reactor = True
+        (function,) = wire.place.put_off
+        function()
+        assert (len(wire.sent), len(wire.lost)) == (sent, lost)
+
+
+def test_lines_of_several_processes_take_turns_though_one_is_always_quicker() -> None:
+    wire = Wire(0.2)
+    lines = [Line("origin:o", Place(wire), WIDTH) for _ in range(3)]
+    for number in range(100):
+        for name, line in zip("abc", lines, strict=True):
+            line.join(Request(wire, name if number else f"{name} first"))
+    wire.clock.advance(60 * 0.2)
+    shares = [wire.names()[-30:].count(name) for name in "abc"]
+    assert min(shares) >= 8
+    assert wire.times()[-1] >= (len(wire.sent) - 1) * 0.2 - 1e-6
+    assert len(wire.sent) >= 0.93 * 60, "the courtesy costs no more than a part of a slot's width"
+
+
+def test_who_is_alone_waits_for_nobody() -> None:
+    wire = Wire(0.2)
+    for number in range(50):
+        wire.join(str(number))
+    wire.clock.advance(60 * 0.2)
+    assert wire.times()[-1] <= 49 * 0.2 + 49 / 8 * WIDTH / 2
