@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from copy import deepcopy
+from dataclasses import replace
 from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_polite.limits.gcra import Booked, Demand, Row, Wait, Want, decide, merged
+from scrapy_polite.limits.gcra import NEW, Booked, Demand, Row, Wait, Want, decide, merged, take
 
 WIDTH = 50
 KEYS = ("site:a", "site:b", "origin:o", "bucket:s3/x")
@@ -96,8 +98,8 @@ def test_an_answer_is_a_slot_on_all_keys_or_a_wait_that_changes_nothing(
 ) -> None:
     rows = crawl(sequence, 0)[1]
     for key, hold in holds.items():
-        rows[key] = rows.get(key, Row(0, 0))._replace(hold=hold)
-    before = dict(rows)
+        rows[key] = replace(rows.get(key, NEW), hold=hold)
+    before = deepcopy(rows)
     answer = decide(want, rows, now, ahead)
     assert rows == before
     free = max(
@@ -141,6 +143,26 @@ def test_a_key_that_is_wanted_twice_pays_twice_under_the_stricter_tolerance(part
         assert demand.increment == sum(part.increment for part in same)
         assert demand.tolerance == min(part.tolerance for part in same)
     assert decide(want, {}, 5, 0) == decide(one, {}, 5, 0)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 2_000), min_size=8, max_size=8))
+def test_a_want_of_one_key_is_answered_alike_by_the_short_way(numbers: list[int]) -> None:
+    due, last, hold, held, increment, tolerance, now, ahead = numbers
+    row = Row(due, last, hold if held % 2 else 0)
+    demand = Demand("site:a", increment, tolerance)
+    expected = decide((demand,), {"site:a": replace(row)}, now, ahead)
+    before = replace(row)
+    answer = take(demand, row, now, ahead)
+    assert (answer, {"site:a": row}) == ((expected, {"site:a": before}) if isinstance(expected, Wait) else expected)
+
+
+def test_a_key_that_is_wanted_twice_waits_once_for_its_stricter_tolerance() -> None:
+    want = (Demand("site:a", 100, 50), Demand("origin:o", 10, 0), Demand("site:a", 100, 20))
+    rows = {"site:a": Row(1_000, 0)}
+    assert decide(want, rows, 500, 0) == Wait(480, "site:a") == decide(merged(want), rows, 500, 0)
+    _, moved = decide(want, rows, 980, 0)  # type: ignore[misc]
+    assert moved == {"site:a": Row(1_200, 980), "origin:o": Row(990, 980)}
 
 
 def test_a_new_key_is_due_at_once() -> None:

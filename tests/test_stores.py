@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -393,10 +394,10 @@ class TestEveryStore:
                     store.hold(name, amount / SECOND, ERROR)
                     row = rows.get(name, Row(0, 0))
                     if now + hold_micros(amount / SECOND) > max(now, row.hold):
-                        rows[name] = row._replace(hold=now + hold_micros(amount / SECOND))
+                        rows[name] = replace(row, hold=now + hold_micros(amount / SECOND))
                 elif kind == "release":
                     assert store.release(name) == (rows.get(name, Row(0, 0)).hold > now)
-                    rows[name] = rows.get(name, Row(0, 0))._replace(hold=0)
+                    rows[name] = replace(rows.get(name, Row(0, 0)), hold=0)
                 else:
                     clock.forward(abs(amount) / SECOND)
                 names = [f"{number}:{one}" for one in TOLERANCE]

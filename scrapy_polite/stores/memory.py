@@ -6,7 +6,7 @@ import time
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from scrapy_polite.limits.gcra import NEW, Booked, Demand, Row, Wait, decide, settled
+from scrapy_polite.limits.gcra import NEW, Booked, Demand, Row, Wait, decide, settled, take
 
 from .base import MICRO, Cause, Held, Peek, StoreError, hold_micros, settle_micros
 
@@ -43,17 +43,25 @@ class MemoryStore:
 
     def book(self, wants: Sequence[Want], ahead: int = 0) -> list[Booked | Wait]:
         with self._lock:
-            self._check()
-            now = self._clock()
+            if not self._open:
+                self._check()
+            now, rows = self._clock(), self._rows
+            if len(wants) == 1 and len(wants[0]) == 1 and not self._alias:
+                # The same, without what only several need: twice as fast.
+                (demand,) = wants[0]
+                row = rows.get(demand.key)
+                if row is None:
+                    row = rows[demand.key] = Row(0, 0)
+                return [take(demand, row, now, ahead)]
             answers: list[Booked | Wait] = []
             for want in wants:
                 followed, asked = follow(want, self._alias) if self._alias else (want, {})
-                outcome = decide(followed, self._rows, now, ahead)
+                outcome = decide(followed, rows, now, ahead)
                 if isinstance(outcome, Wait):
                     answers.append(Wait(outcome.micros, asked.get(outcome.key, outcome.key)))
                 else:
                     answers.append(outcome[0])
-                    self._rows.update(outcome[1])
+                    rows.update(outcome[1])
             return answers
 
     def hold(self, key: str, seconds: float, cause: Cause) -> float:
@@ -63,7 +71,7 @@ class MemoryStore:
             key, now = self._alias.get(key, key), self._clock()
             row = self._rows.get(key, NEW)
             if now + micros > max(row.hold, now):
-                row = self._rows[key] = row._replace(hold=now + micros)
+                row = self._rows[key] = Row(row.due, row.last, now + micros)
                 self._causes[key] = cause
             return max(0, row.hold - now) / MICRO
 
@@ -75,7 +83,7 @@ class MemoryStore:
             self._causes.pop(key, None)
             if row.hold <= self._clock():
                 return False
-            self._rows[key] = row._replace(hold=0)
+            self._rows[key] = Row(row.due, row.last)
             return True
 
     def settle(self, key: str, micros: int) -> None:
@@ -147,7 +155,7 @@ class MemoryStore:
         with self._lock:
             self._check()
             before = self._clock() - hold_micros(idle)
-            gone = [key for key, row in self._rows.items() if max(row) < before][: max(0, limit)]
+            gone = [key for key, row in self._rows.items() if max(row.due, row.last, row.hold) < before][: max(0, limit)]
             for key in gone:
                 del self._rows[key]
                 self._causes.pop(key, None)

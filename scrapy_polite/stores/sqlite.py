@@ -21,25 +21,29 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from scrapy_polite.limits.gcra import Booked, Row, Wait, decide, settled
+from scrapy_polite.limits.gcra import Booked, Row, Wait, decide, settled, take
 
 from .base import MICRO, Cause, Held, Peek, StoreError, hold_micros, settle_micros
 from .files import Files
 from .memory import follow, monotonic_micros
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
+    from types import TracebackType
 
     from scrapy_polite.limits.gcra import Want
 
 # sqlite takes at least 999 variables in one statement (SQLITE_MAX_VARIABLE_NUMBER before 3.32).
 CHUNK = 900
+
+TROUBLE = (sqlite3.Error, OSError)
+"""What becomes a `StoreError`."""
 
 FIND = """
 WITH asked(key) AS (VALUES {places})
@@ -49,6 +53,7 @@ FROM asked LEFT JOIN origin ON origin.name = asked.key
     LEFT JOIN slots.slot AS slot ON slot.key = coalesce(origin.alias, asked.key)
     LEFT JOIN hold ON hold.key = coalesce(origin.alias, asked.key)
 """
+FIND_ONE = FIND.format(places="(?)")
 MOVE = """
 INSERT INTO slots.slot (key, due, last) VALUES (?, ?, ?)
 ON CONFLICT (key) DO UPDATE SET due = excluded.due, last = excluded.last
@@ -85,6 +90,8 @@ class SQLiteStore:
         self._db = self._files.open(clock())
         # Kept, since each connection.execute makes a new one.
         self._steps = self._db.cursor()
+        self._alone = _Transaction(self, durable=False)
+        self._durably = _Transaction(self, durable=True)
         self._process = os.getpid()
         self._open = True
 
@@ -98,9 +105,17 @@ class SQLiteStore:
         return self._clock()
 
     def book(self, wants: Sequence[Want], ahead: int = 0) -> list[Booked | Wait]:
-        answers: list[Booked | Wait] = []
-        moved: dict[str, Row] = {}
-        with self._transaction() as db:
+        with self._alone as db:
+            if len(wants) == 1 and len(wants[0]) == 1:
+                # The same, without what only several need.
+                (demand,) = wants[0]
+                _, key, due, last, hold, *_ = self._steps.execute(FIND_ONE, (demand.key,)).fetchone()
+                answer = take(demand, row := Row(due, last, hold), self._clock(), ahead)
+                if isinstance(answer, Booked):
+                    self._steps.execute(MOVE, (key, row.due, row.last))
+                return [answer]
+            answers: list[Booked | Wait] = []
+            moved: dict[str, Row] = {}
             found = _find(db, {demand.key for want in wants for demand in want})
             rows, alias = found.rows, found.alias
             now = self._clock()
@@ -114,16 +129,13 @@ class SQLiteStore:
                     rows.update(outcome[1])
                     moved.update(outcome[1])
             # A refusal writes nothing: most answers of a busy crawl are refusals.
-            if len(moved) == 1:
-                ((key, row),) = moved.items()
-                db.execute(MOVE, (key, row.due, row.last))
-            elif moved:
+            if moved:
                 db.executemany(MOVE, [(key, row.due, row.last) for key, row in moved.items()])
-        return answers
+            return answers
 
     def hold(self, key: str, seconds: float, cause: Cause) -> float:
         micros = hold_micros(seconds)
-        with self._transaction(durable=True) as db:
+        with self._durably as db:
             found = _find(db, {key})
             key, now = found.alias.get(key, key), self._clock()
             until = found.rows[key].hold
@@ -134,14 +146,14 @@ class SQLiteStore:
             return max(0, until - now) / MICRO
 
     def release(self, key: str) -> bool:
-        with self._transaction(durable=True) as db:
+        with self._durably as db:
             found = _find(db, {key})
             key = found.alias.get(key, key)
             db.execute("DELETE FROM hold WHERE key = ?", (key,))
             return found.rows[key].hold > self._clock()
 
     def settle(self, key: str, micros: int) -> None:
-        with self._transaction() as db:
+        with self._alone as db:
             found = _find(db, {key})
             key = found.alias.get(key, key)
             before = found.rows[key]
@@ -153,7 +165,7 @@ class SQLiteStore:
     def peek(self, keys: Iterable[str]) -> dict[str, Peek]:
         seen = {}
         wanted = list(dict.fromkeys(keys))
-        with self._transaction() as db:
+        with self._alone as db:
             found = _find(db, wanted)
             now = self._clock()
         for asked in wanted:
@@ -164,7 +176,7 @@ class SQLiteStore:
         return seen
 
     def held(self) -> list[Held]:
-        with self._transaction() as db:
+        with self._alone as db:
             now = self._clock()
             live = db.execute("SELECT key, until, kind, reason, stated FROM hold WHERE until > ? ORDER BY key", (now,))
             return [
@@ -173,7 +185,7 @@ class SQLiteStore:
 
     def origin(self, anchors: Sequence[str], name: str) -> str:
         anchors = list(dict.fromkeys(anchors))
-        with self._transaction() as db:
+        with self._alone as db:
             places = ", ".join("?" * len(anchors))
             known = dict(db.execute(f"SELECT anchor, name FROM anchor WHERE anchor IN ({places})", anchors))  # noqa: S608
             met = sorted(set(known.values()), key=lambda met: _age(db, met))
@@ -197,7 +209,7 @@ class SQLiteStore:
 
     def origins(self) -> dict[str, list[str]]:
         named: dict[str, list[str]] = {}
-        with self._transaction() as db:
+        with self._alone as db:
             for name, anchor in db.execute(
                 "SELECT origin.name, anchor.anchor FROM origin JOIN anchor USING (name) ORDER BY age, anchor"
             ):
@@ -205,7 +217,7 @@ class SQLiteStore:
         return named
 
     def purge(self, idle: float, limit: int = 1000) -> int:
-        with self._transaction() as db:
+        with self._alone as db:
             before = self._clock() - hold_micros(idle)
             gone = db.execute(IDLE, (before, max(0, limit))).fetchall()
             db.executemany("DELETE FROM hold WHERE key = ?", gone)
@@ -226,33 +238,69 @@ class SQLiteStore:
         if self._process != os.getpid():
             raise StoreError(f"{self.path} was opened by another process, before a fork: open it again in this one")
 
-    @contextmanager
-    def _transaction(self, durable: bool = False) -> Iterator[sqlite3.Connection]:
-        """One transaction that no other process of ours overlaps. `durable`: on the disk when it is left."""
-        with self._lock:
-            self._check()
-            db = self._db
+    def _trouble(self, error: BaseException) -> StoreError:
+        return StoreError(f"POLITE_STORE: {self.path} cannot answer: {error}")
+
+
+class _Transaction:
+    """`with` it: one transaction that no other process or thread of ours overlaps. `durable`: on the disk when it is left.
+
+    A class of its own, made once: `contextmanager` would take an eighth of a booking's time.
+    """
+
+    __slots__ = ("_durable", "_store")
+
+    def __init__(self, store: SQLiteStore, durable: bool) -> None:
+        self._store = store
+        self._durable = durable
+
+    def __enter__(self) -> sqlite3.Connection:
+        store = self._store
+        store._lock.acquire()
+        try:
+            store._check()
+            store._files.take()
             try:
-                self._files.take()
-                try:
-                    if durable:
-                        db.execute("PRAGMA main.synchronous = FULL")
-                    # Deferred: who only reads locks nothing. Safe, since the lock's file keeps other writers out.
-                    self._steps.execute("BEGIN")
-                    yield db
-                    self._steps.execute("COMMIT")
-                except BaseException:
-                    with suppress(sqlite3.Error):
-                        db.execute("ROLLBACK")
-                    raise
-                finally:
-                    try:
-                        if durable:
-                            db.execute("PRAGMA main.synchronous = NORMAL")
-                    finally:
-                        self._files.give()
-            except (sqlite3.Error, OSError) as error:
-                raise StoreError(f"POLITE_STORE: {self.path} cannot answer: {error}") from error
+                if self._durable:
+                    store._db.execute("PRAGMA main.synchronous = FULL")
+                # Deferred: who only reads locks nothing. Safe, since the lock's file keeps other writers out.
+                store._steps.execute("BEGIN")
+            except BaseException:
+                self._leave()
+                raise
+        except BaseException as error:
+            store._lock.release()
+            if isinstance(error, TROUBLE):
+                raise store._trouble(error) from error
+            raise
+        return store._db
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        store = self._store
+        try:
+            try:
+                if error is None:
+                    store._steps.execute("COMMIT")
+            finally:
+                self._leave()
+        except TROUBLE as late:
+            error = late
+        finally:
+            store._lock.release()
+        if isinstance(error, TROUBLE):
+            raise store._trouble(error) from error
+
+    def _leave(self) -> None:
+        """What was not committed is undone, and the next process has its turn."""
+        db = self._store._db
+        try:
+            if db.in_transaction:
+                with suppress(sqlite3.Error):
+                    db.execute("ROLLBACK")
+            if self._durable:
+                db.execute("PRAGMA main.synchronous = NORMAL")
+        finally:
+            self._store._files.give()
 
 
 class _Found:
