@@ -22,9 +22,8 @@ from scrapy_polite.dns.resolver import Answer, NoAnswer, Resolver
 from scrapy_polite.guard.policy import Refused
 from scrapy_polite.hearing import Hearing
 from scrapy_polite.limits.plan import Charge, plan
-from scrapy_polite.naming.buckets import bucket_key
 from scrapy_polite.naming.hosts import Invalid, IPAddress, Target, parse
-from scrapy_polite.naming.imageservices import image_service_key
+from scrapy_polite.naming.sites import Sites, own_key
 from scrapy_polite.origins.cachestatus import hit_or_miss
 from scrapy_polite.origins.placing import place
 from scrapy_polite.paths import ledger_path, store_url, writable
@@ -93,6 +92,7 @@ class Politeness:
         self.resolver = resolver
         self.ledger = ledger
         self._stats = stats
+        self._sites = Sites()
         self._placed: dict[str, Placed] = _Remembering()
         self._least: dict[str, float] = _Remembering()
         self._hearing = Hearing(config.ladders, random.random)
@@ -164,8 +164,7 @@ class Politeness:
 
     def site_of(self, url: str) -> str:
         """What the request waits under: its narrowest key that its URL alone tells. An invalid URL waits for nothing."""
-        target = parse(url)
-        return "" if isinstance(target, Invalid) else own_key(target) or target.site
+        return self._sites.of(url)
 
     def keys_of(self, site: str) -> tuple[str, ...] | None:
         """The keys of a site that was placed, as long as that stands."""
@@ -279,8 +278,9 @@ class Politeness:
 
     def sort_of(self, request: Request) -> tuple[str, float | None]:
         """Its kind, and the cost that its meta states; one that is no cost is told, and not used."""
-        kind = str(request.meta.get("polite_kind") or self.config.kinds.of(request.url))
-        cost = request.meta.get("polite_cost")
+        meta = request.meta
+        kind = str(meta.get("polite_kind") or self.config.kinds.of(request.url))
+        cost = meta.get("polite_cost")
         if cost is not None and not (isinstance(cost, int | float) and 0 < cost < math.inf):
             self._complain(f'meta["polite_cost"] = {cost!r} is not a number above 0: the cost of the kind {kind!r} is charged')
             cost = None
@@ -373,8 +373,3 @@ class Politeness:
             self.agenda.held(key, seconds)
         logger.info("Hold: %s for %.1f s (%s: %s)", key, seconds, cause.kind, cause.reason)
         return seconds
-
-
-def own_key(target: Target) -> str | None:
-    """The key of a bucket or of an account of an image service, which are limited for themselves."""
-    return bucket_key(target) or image_service_key(target)

@@ -18,7 +18,9 @@ from scrapy_polite.naming import (
     image_service_key,
     parse,
     registrable_domain,
+    sites,
 )
+from scrapy_polite.naming.sites import Sites, own_key
 
 LONG_LABEL = "a" * 63
 LONG_NAME = ".".join([LONG_LABEL] * 3 + ["a" * 61])  # 253 octets
@@ -361,3 +363,30 @@ def test_image_services_are_keyed_by_account(url: str, key: str | None) -> None:
 
 def test_robots_txt_of_a_path_style_host_is_no_bucket() -> None:
     assert bucket_key(target("https://s3.eu-west-2.amazonaws.com/robots.txt")) is None
+
+
+BEGINNINGS = (
+    *("http://a.example", "https://a.example", "http://a.example:8080", "http://a.example:99999", "http://A.example"),
+    *("http://127.1", "http://0x7f.1", "http://1.2.3.4.5", "http://xn--a", "http://a..example", "http://a.example."),
+    *("http://user@a.example", "http://[::1]", "ftp://a.example", "http://" + "a" * 64, "http:a.example"),
+    *("https://s3.amazonaws.com", "https://photos.s3.amazonaws.com", "https://res.cloudinary.com", "https://x.imgix.net"),
+)
+ENDS = ("", "/", "/one/two", "/robots.txt", "//", "/../x", "\\\\evil.example/", "/@b.example/", "?q=http://b.example/", "#/")
+PATHS = ("/ü", "/\ud800", "/\t\n", "/%", "/" + "x" * (1 << 16))
+
+
+@given(st.lists(st.tuples(st.sampled_from(BEGINNINGS), st.sampled_from(ENDS + PATHS) | st.text(max_size=9)), min_size=2))
+def test_a_remembered_site_is_what_the_parser_says(parts: list[tuple[str, str]]) -> None:
+    remembering = Sites()
+    for beginning, end in parts * 2:
+        found = parse(beginning + end)
+        expected = "" if isinstance(found, Invalid) else own_key(found) or found.site
+        assert remembering.of(beginning + end) == expected
+
+
+def test_sites_are_forgotten_rather_than_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sites, "REMEMBERED", 10)
+    remembering = Sites()
+    for number in range(25):
+        assert remembering.of(f"http://{number}.example/") == f"site:{number}.example"
+    assert len(remembering._known) <= 10

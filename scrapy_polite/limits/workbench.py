@@ -273,7 +273,8 @@ class Workbench:
         return found
 
     def _site_ready(self, site: _Site) -> float:
-        if site.in_flight >= site.cap or site.source() is None:
+        # An open site serves all of its sources, so there is no need to look for one: this is asked most of all.
+        if site.in_flight >= site.cap or not site.sources or (site.gated and site.source() is None):
             return _NEVER
         ready = 0.0
         for key in site.own:
@@ -325,7 +326,8 @@ class Workbench:
         self._queue(site)
 
     def _changed(self, loan: _Loan) -> None:
-        self._again(loan.site)
+        # Where it is due later now its entry stays, and is put right when it comes to the top.
+        self._queue(loan.site)
         if loan.origin is not loan.site.origin:
             self._wake(loan.origin)
 
