@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy import signals, version_info
 from scrapy.utils.asyncio import is_asyncio_available
 
+from scrapy_polite.breathing import Collector
 from scrapy_polite.diskqueue import forget_unqueued
 from scrapy_polite.errors import said_at_start
 from scrapy_polite.handlers import HANDLERS, UNPROTECTED
@@ -40,6 +41,7 @@ class PoliteExtension:
                 "'twisted.internet.asyncioreactor.AsyncioSelectorReactor', Scrapy's default."
             )
         self._crawler = crawler
+        self._collector = Collector()
         self._politeness = Politeness.require(crawler)
         UNVETTED.arm(self._politeness.config.policy.allow)
         self._install()
@@ -81,8 +83,11 @@ class PoliteExtension:
         if missing:
             logger.critical("The crawl is not protected and stops: %s", missing)
             await engine.close_spider_async(reason=UNPROTECTED)
+            return
+        self._collector.spare()
 
     async def engine_stopped(self) -> None:
+        self._collector.look_again()
         await self._politeness.close()
 
     def _install(self) -> None:

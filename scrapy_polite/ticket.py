@@ -42,6 +42,7 @@ class Ticket:
     """Seconds that its download may take from then on: the wait for the slot does not count."""
     expiry: Timer | None = None
     expired: bool = False
+    _want: Want | None = None
 
     @property
     def shared(self) -> str:
@@ -50,8 +51,11 @@ class Ticket:
     @property
     def want(self) -> Want:
         """What is booked for it: all of its keys, or none."""
-        width = self.politeness.config.width
-        return tuple(charge.demand(width) for charge in self.charges)
+        want = self._want  # Asked at every try.
+        if want is None:
+            width = self.politeness.config.width
+            want = self._want = tuple(charge.demand(width) for charge in self.charges)
+        return want
 
     def left(self, slot: Booked) -> int:
         """The request is on the wire: called just after the flush, in any thread. When that was, on the store's clock."""

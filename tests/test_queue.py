@@ -308,6 +308,24 @@ class Spider(TestSpider):
 """
 
 
+FROZEN = """
+import atexit, gc, sys
+class Spider(TestSpider):
+    async def start(self):
+        self.results.append(["frozen", gc.get_freeze_count(), None])
+        atexit.register(lambda: print("frozen in the end:", gc.get_freeze_count(), file=sys.stderr))
+        return
+        yield
+"""
+
+
+def test_the_garbage_collector_passes_over_what_was_there_before_the_crawl_until_it_ends(tmp_path: Path) -> None:
+    done = crawl(FROZEN, tmp_path)
+    ((_, frozen, _),) = done.results
+    assert frozen > 50_000
+    assert "frozen in the end: 0" in done.log
+
+
 def test_twenty_thousand_requests_from_start_leave_the_loop_free(tmp_path: Path) -> None:
     """Against a start() without the middleware: the engine takes all of it in one go."""
     longest = {}
