@@ -27,7 +27,7 @@ import threading
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,8 +65,7 @@ SEEN: Final = "requests.seen"
 """The file of Scrapy's duplicate filter, beside the queue's directory."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """``number`` is what :meth:`DiskQueue.done` and :meth:`DiskQueue.set_aside` is told."""
 
     number: int

@@ -33,6 +33,9 @@ PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 
 MARK: Final = "!"
 
+ENCODER: Final = json.JSONEncoder(separators=(",", ":"))
+"""Kept: ``json.dumps`` makes a new one each time for separators of one's own."""
+
 DEFAULTS: Final[dict[str, object]] = {
     "callback": None,
     "errback": None,
@@ -56,14 +59,14 @@ def write(request: Request, spider: Spider | None) -> bytes:
     if type(request) is Request:
         parts = {name: value for name, value in parts.items() if name not in DEFAULTS or value != DEFAULTS[name]}
     try:
-        return json.dumps({name: _pack(value) for name, value in parts.items()}, separators=(",", ":")).encode()
+        return ENCODER.encode({name: _pack(value) for name, value in parts.items()}).encode()
     except RecursionError:
         raise ValueError(f"{request}: meta or cb_kwargs contain themselves, or are nested too deep") from None
 
 
 def read(data: bytes, spider: Spider | None) -> Request:
     """Raises ``ValueError`` (a callback that the spider no longer has), or whatever the class of the request does."""
-    return request_from_dict({name: _unpack(value) for name, value in json.loads(data).items()}, spider=spider)
+    return request_from_dict({name: _unpack(value) for name, value in json.loads(data.decode()).items()}, spider=spider)
 
 
 def _pack(value: object) -> object:
