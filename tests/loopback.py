@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import ssl
@@ -264,21 +264,72 @@ class Crawl:
         return [result[0] for result in self.results if result[1] == 200]
 
 
-def crawl(spider: str, tmp_path: Path, timeout: float = 120.0, **settings: object) -> Crawl:
-    """Run ``spider``, source of a class ``Spider(TestSpider)``, with the settings over :data:`SETTINGS`."""
+class Running:
+    """A crawl under way, in a process of its own; ``log`` is what it has said so far."""
+
+    def __init__(self, script: Path, environment: dict[str, str]) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, str(script)],
+            cwd=script.parent,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._out: list[str] = []
+        self._said: list[str] = []
+        # Read all the time: a crawl whose pipe is full would stand still.
+        self._readers = [
+            threading.Thread(target=_read, args=(stream, lines), daemon=True)
+            for stream, lines in ((self.process.stdout, self._out), (self.process.stderr, self._said))
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.process.kill()
+        self.end(10.0)
+
+    @property
+    def log(self) -> str:
+        return "".join(self._said)
+
+    def until(self, come: Callable[[], object], timeout: float = 30.0) -> None:
+        """Wait for it, as long as the crawl runs."""
+        end = time.monotonic() + timeout
+        while not come():
+            assert self.process.poll() is None, self.log
+            assert time.monotonic() < end, self.log
+            time.sleep(0.005)
+
+    def end(self, timeout: float = 120.0) -> Crawl:
+        """What has come of it, when it has ended by itself."""
+        code = self.process.wait(timeout)
+        for reader in self._readers:
+            reader.join(10)
+        found = [line for line in self._out if line.startswith("RESULT")]
+        result = json.loads(found[-1][6:]) if found else {"stats": {}, "results": []}
+        return Crawl(result["stats"], result["results"], self.log, code)
+
+
+def _read(stream: IO[str] | None, lines: list[str]) -> None:
+    assert stream is not None
+    with stream:
+        lines.extend(stream)
+
+
+def start(spider: str, tmp_path: Path, **settings: object) -> Running:
+    """Start ``spider``, source of a class ``Spider(TestSpider)``, with the settings over :data:`SETTINGS`."""
     chosen = {**SETTINGS, "POLITE_STORE": f"sqlite:{tmp_path}/limits.sqlite", **settings}
     script = tmp_path / "crawl.py"
     script.write_text(SCRIPT.format(spider=spider, settings=json.dumps(chosen)), encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error::ResourceWarning"}
-    done = subprocess.run(
-        [sys.executable, str(script)],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
-    found = [line for line in done.stdout.splitlines() if line.startswith("RESULT")]
-    result = json.loads(found[-1][6:]) if found else {"stats": {}, "results": []}
-    return Crawl(result["stats"], result["results"], done.stderr, done.returncode)
+    return Running(script, {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error::ResourceWarning"})
+
+
+def crawl(spider: str, tmp_path: Path, timeout: float = 120.0, **settings: object) -> Crawl:
+    """Run ``spider`` to its end, as :func:`start` starts it."""
+    with start(spider, tmp_path, **settings) as running:
+        return running.end(timeout)

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from loopback import ROOT, SCRIPT, SETTINGS, Answer, Arrival, Server, crawl
+from loopback import Answer, Arrival, Server, crawl, start
 from PIL import Image
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
 PAGES = 240
@@ -44,27 +42,6 @@ class Spider(TestSpider):
 FAST = {"POLITE_COSTS": {"page": 1}, "POLITE_SITE_RATE": 200, "POLITE_ORIGIN_RATE": 200}
 
 
-def start(source: str, directory: Path, **settings: object) -> subprocess.Popen[str]:
-    chosen = {**SETTINGS, "POLITE_STORE": f"sqlite:{directory}/limits.sqlite", **settings}
-    script = directory / "crawl.py"
-    script.write_text(SCRIPT.format(spider=source, settings=json.dumps(chosen)), encoding="utf-8")
-    with (directory / "log.txt").open("a") as log:
-        return subprocess.Popen(
-            [sys.executable, str(script)],
-            cwd=directory,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stdout=subprocess.DEVNULL,
-            stderr=log,
-            text=True,
-        )
-
-
-def until(server: Server, arrivals: int, process: subprocess.Popen[str], seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while len(server.arrivals) < arrivals and process.poll() is None and time.monotonic() < end:
-        time.sleep(0.002)
-
-
 def stop(process: subprocess.Popen[str], how: str, wait: float) -> None:
     """``how``: the signals, one after the other."""
     time.sleep(wait)
@@ -79,18 +56,17 @@ def crawl_to_the_end(server: Server, directory: Path, ways: list[str], chance: r
     """Start the crawl, and stop it after some pages in one of the ``ways``, until it ends by itself. Answers the stops."""
     source = TREE.format(url=server.url, pages=PAGES)
     for stops in range(40):
-        before = len(server.arrivals)
-        enough = before + chance.randint(5, 60)
-        process = start(source, directory, JOBDIR=str(directory / "job"), POLITE_ALLOW_PORTS=[server.port], **FAST, **settings)
-        try:
-            until(server, enough, process)
+        enough = len(server.arrivals) + chance.randint(5, 60)
+        options = {"JOBDIR": str(directory / "job"), "POLITE_ALLOW_PORTS": [server.port], **FAST, **settings}
+        with start(source, directory, **options) as running:
+            process = running.process
+            end = time.monotonic() + 60
+            while len(server.arrivals) < enough and process.poll() is None and time.monotonic() < end:
+                time.sleep(0.002)
             if process.poll() is not None:
-                assert process.returncode == 0, (directory / "log.txt").read_text()[-4000:]
+                assert process.returncode == 0, running.log[-4000:]
                 return stops
             stop(process, ways[stops % len(ways)], chance.random() / 10)
-        finally:
-            process.kill()
-            process.wait(10)
     raise AssertionError("the crawl never ends")
 
 
