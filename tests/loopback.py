@@ -9,19 +9,20 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import resource
 import socket
 import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import TracebackType
 
     from typing_extensions import Self
@@ -304,6 +305,17 @@ class Running:
             assert self.process.poll() is None, self.log
             assert time.monotonic() < end, self.log
             time.sleep(0.005)
+
+    @contextmanager
+    def full_disk(self) -> Iterator[None]:
+        """Each write to a file fails, as on a disk without room. By a limit on the size of files: nobody needs to be root for
+        that, as for a small file system, and it can be put on a process that runs, with its files open."""
+        before = resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+        try:
+            yield
+        finally:
+            if self.process.poll() is None:
+                resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, before)
 
     def end(self, timeout: float = 120.0) -> Crawl:
         """What has come of it, when it has ended by itself."""

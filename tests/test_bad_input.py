@@ -11,9 +11,15 @@ import pytest
 from town.client import Town
 from trapped_world import HERE, SCRAPY_CRAWL, Outcome, World, project, run, taken
 
+from scrapy_polite.stores.base import open_store
+from scrapy_polite.stores.pgschema import VERSION as POSTGRES_VERSION
+from scrapy_polite.stores.schema import VERSION as SQLITE_VERSION
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from postgres import Database
 
 
 @pytest.fixture
@@ -140,6 +146,24 @@ def test_a_store_that_is_somebody_elses_database(home: Path, world: World) -> No
         db.execute("CREATE TABLE customers (name)")
     db.close()
     refused(home, world, ["-s", f"POLITE_STORE=sqlite:{path}"], "POLITE_STORE", str(path))
+
+
+def test_a_store_of_a_newer_version(home: Path, world: World) -> None:
+    path = home / "newer.sqlite"
+    open_store(f"sqlite:{path}").close()
+    db = sqlite3.connect(path)
+    db.execute(f"PRAGMA user_version = {SQLITE_VERSION + 1}")
+    db.close()
+    said = f"its version is {SQLITE_VERSION + 1}, this one knows {SQLITE_VERSION}. Update the package"
+    refused(home, world, ["-s", f"POLITE_STORE=sqlite:{path}"], "POLITE_STORE", str(path), said)
+
+
+def test_a_postgres_store_of_a_newer_version(home: Path, world: World, database: Database) -> None:
+    open_store(database.url).close()
+    database.execute(f"UPDATE polite.meta SET version = {POSTGRES_VERSION + 1}")
+    said = f"its version is {POSTGRES_VERSION + 1}, this one knows {POSTGRES_VERSION}. Update the package"
+    refused(home, world, ["-s", f"POLITE_STORE={database.url}"], "POLITE_STORE", said)
+    assert database.execute("SELECT version FROM polite.meta") == [(POSTGRES_VERSION + 1,)]
 
 
 def test_a_ledger_where_none_can_be_written(home: Path, world: World) -> None:

@@ -103,6 +103,12 @@ class Files:
             # Two processes with two files under one name would have two rates.
             if os.stat(self._name).st_ino != self._inode:  # noqa: PTH116 (a Path takes twice as long, each time)
                 raise StoreError(f"POLITE_STORE: {self.path} was replaced while it was in use: start the crawl again")
+        except FileNotFoundError:
+            self.give()
+            # Not made anew: the holds that were in it would be forgotten, and nobody would know.
+            raise StoreError(
+                f"POLITE_STORE: {self.path} was deleted while it was in use: put it back, or start the crawl again"
+            ) from None
         except BaseException:
             self.give()
             raise

@@ -1,0 +1,219 @@
+"""The store dies, hangs, is locked or lost in the middle of a crawl, or its disk is full: nothing is sent meanwhile, the log
+says so once, the crawl goes on by itself, and every page is fetched once.
+
+Whether something was sent is told by the web server, in this process; the crawl runs in another.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import sqlite3
+import time
+from collections import Counter
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+from loopback import Crawl, Running, Server, crawl, start
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from postgres import Database
+    from postgres import Server as Postgres
+
+INTERVAL = 0.1
+WIDTH = 0.05
+SLACK = 0.03
+"""Between the flush and the stamp of a thread that this machine may let wait."""
+
+UNDER_WAY = 0.3
+"""Seconds after which whatever was booked before the trouble has arrived."""
+
+RATES = {"POLITE_COSTS": {"page": 1}, "POLITE_SITE_RATE": 1 / INTERVAL, "POLITE_ORIGIN_RATE": 1 / INTERVAL}
+PAGES = 40
+
+# Watches how long its event loop is kept from going round.
+FETCH = """
+import time
+from twisted.internet.task import LoopingCall
+class Spider(TestSpider):
+    async def start(self):
+        self.longest, self.last = 0.0, time.monotonic()
+        self.watch = LoopingCall(self.look)
+        self.watch.start(0.01)
+        for n in range({pages}):
+            yield scrapy.Request("{url}/" + str(n), callback=self.answered, errback=self.failed)
+    def look(self):
+        now = time.monotonic()
+        self.longest, self.last = max(self.longest, now - self.last), now
+    def closed(self, reason):
+        self.watch.stop()
+        self.crawler.stats.set_value("longest", self.longest)
+"""
+
+LOST = "The store cannot answer, nothing is sent until it does"
+BACK = "The store answers again: requests go on"
+
+
+def begin(server: Server, tmp_path: Path, **settings: object) -> Running:
+    source = FETCH.format(url=server.url, pages=PAGES)
+    return start(source, tmp_path, POLITE_ALLOW_PORTS=[server.port], **RATES, **settings)
+
+
+def came_through(done: Crawl, server: Server, trouble: list[tuple[float, float]], *, errors: int = 1) -> None:
+    """Every page was fetched once and in its time, and none between the two times of a ``trouble``; it was said once."""
+    assert done.stats.get("finish_reason") == "finished", done.log
+    assert Counter(arrival.path for arrival in server.arrivals) == {f"/{n}": 1 for n in range(PAGES)}, done.log
+    assert len(done.urls()) == PAGES
+    for began, ended in trouble:
+        assert [arrival.at for arrival in server.arrivals if began + UNDER_WAY < arrival.at < ended] == [], done.log
+    assert min(server.gaps()) >= INTERVAL - WIDTH - SLACK, done.log
+    assert done.log.count(LOST) == done.log.count(BACK) == len(trouble), done.log
+    # Of the log's lines these are all that tell of trouble.
+    assert len(re.findall(r"^\S+ \S+ \[\S+\] (?:ERROR|CRITICAL)", done.log, re.MULTILINE)) == errors * len(trouble), done.log
+    assert "Traceback" not in done.log
+
+
+def fetched(server: Server, running: Running, pages: int) -> None:
+    running.until(lambda: len(server.arrivals) >= pages)
+
+
+class TestPostgres:
+    @pytest.mark.parametrize("how", [signal.SIGQUIT, signal.SIGINT, signal.SIGKILL], ids=["immediate", "fast", "killed"])
+    def test_a_server_that_stops_and_is_started_again(self, own_server: Postgres, tmp_path: Path, how: int) -> None:
+        with Server() as server, begin(server, tmp_path, POLITE_STORE=own_server.database().url) as running:
+            fetched(server, running, 10)
+            own_server.stop(how)
+            stopped = time.monotonic()
+            time.sleep(3)
+            began = time.monotonic()
+            own_server.start()
+            done = running.end()
+            came_through(done, server, [(stopped, began)])
+            assert server.arrivals[-1].at - began < PAGES * INTERVAL + 5
+
+    def test_a_server_that_stops_twice_is_said_twice(self, own_server: Postgres, tmp_path: Path) -> None:
+        with Server() as server, begin(server, tmp_path, POLITE_STORE=own_server.database().url) as running:
+            trouble = []
+            for pages in (10, 20):
+                fetched(server, running, pages)
+                own_server.stop(signal.SIGQUIT)
+                stopped = time.monotonic()
+                time.sleep(2)
+                trouble.append((stopped, time.monotonic()))
+                own_server.start()
+            came_through(running.end(), server, trouble)
+
+    def test_a_server_that_hangs_keeps_the_event_loop_free(self, own_server: Postgres, tmp_path: Path) -> None:
+        with Server() as server, begin(server, tmp_path, POLITE_STORE=own_server.database().url) as running:
+            fetched(server, running, 10)
+            own_server.signal_all(signal.SIGSTOP)
+            stopped = time.monotonic()
+            # The store gives a server up after five seconds; then there is a new connection that nobody answers.
+            time.sleep(8)
+            went_on = time.monotonic()
+            own_server.signal_all(signal.SIGCONT)
+            done = running.end()
+            came_through(done, server, [(stopped, went_on)])
+            assert done.stats["longest"] < 0.5
+
+    def test_a_hang_that_is_short_is_waited_out(self, own_server: Postgres, tmp_path: Path) -> None:
+        with Server() as server, begin(server, tmp_path, POLITE_STORE=own_server.database().url) as running:
+            fetched(server, running, 10)
+            own_server.signal_all(signal.SIGSTOP)
+            stopped = time.monotonic()
+            time.sleep(2)
+            went_on = time.monotonic()
+            own_server.signal_all(signal.SIGCONT)
+            done = running.end()
+            came_through(done, server, [])
+            assert [arrival for arrival in server.arrivals if stopped + UNDER_WAY < arrival.at < went_on] == []
+            assert done.stats["longest"] < 0.5
+
+    def test_a_lock_that_another_session_keeps(self, database: Database, tmp_path: Path) -> None:
+        with Server() as server, begin(server, tmp_path, POLITE_STORE=database.url) as running:
+            fetched(server, running, 10)
+            with database.connect() as db:
+                db.execute("BEGIN")
+                db.execute("LOCK TABLE polite.slot IN ACCESS EXCLUSIVE MODE")
+                locked = time.monotonic()
+                time.sleep(6)
+                released = time.monotonic()
+                db.execute("ROLLBACK")
+            done = running.end()
+            came_through(done, server, [(locked, released)])
+            assert done.stats["longest"] < 0.5
+
+    def test_a_session_that_the_administrator_ends(self, database: Database, tmp_path: Path) -> None:
+        with Server() as server, begin(server, tmp_path, POLITE_STORE=database.url) as running:
+            fetched(server, running, 10)
+            database.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'scrapy_polite'")
+            ended = time.monotonic()
+            came_through(running.end(), server, [(ended, ended)])
+
+
+class TestSQLite:
+    def test_a_full_disk(self, tmp_path: Path) -> None:
+        with Server() as server, begin(server, tmp_path) as running:
+            fetched(server, running, 10)
+            with running.full_disk():
+                filled = time.monotonic()
+                time.sleep(3)
+                emptied = time.monotonic()
+            done = running.end()
+            # The ledger has the same disk, and says for itself that it cannot write.
+            came_through(done, server, [(filled, emptied)], errors=2)
+            assert done.stats["longest"] < 0.5
+
+    def test_a_lock_that_another_program_keeps(self, tmp_path: Path) -> None:
+        """The sqlite3 shell with a transaction open."""
+        with Server() as server, begin(server, tmp_path) as running:
+            fetched(server, running, 10)
+            with closing(sqlite3.connect(tmp_path / "limits.sqlite-slots", isolation_level=None)) as shell:
+                shell.execute("BEGIN IMMEDIATE")
+                locked = time.monotonic()
+                time.sleep(4)
+                released = time.monotonic()
+                shell.execute("ROLLBACK")
+            came_through(running.end(), server, [(locked, released)])
+
+    def test_a_file_that_is_taken_away_and_put_back(self, tmp_path: Path) -> None:
+        file = tmp_path / "limits.sqlite"
+        with Server() as server, begin(server, tmp_path) as running:
+            fetched(server, running, 10)
+            file.rename(tmp_path / "elsewhere")
+            gone = time.monotonic()
+            time.sleep(2)
+            back = time.monotonic()
+            (tmp_path / "elsewhere").rename(file)
+            done = running.end()
+            came_through(done, server, [(gone, back)])
+            assert f"{file} was deleted while it was in use" in done.log
+
+    @pytest.mark.parametrize("again", [False, True], ids=["deleted", "replaced"])
+    def test_a_file_that_is_deleted_stops_the_crawl_until_it_is_started_again(self, tmp_path: Path, again: bool) -> None:
+        """Whoever made a new one would forget the holds that the old one had."""
+        file, job = tmp_path / "limits.sqlite", {"JOBDIR": str(tmp_path / "job")}
+        with Server() as server:
+            with begin(server, tmp_path, **job) as running:
+                fetched(server, running, 10)
+                file.unlink()
+                if again:
+                    file.touch()
+                gone = time.monotonic()
+                time.sleep(3)
+                assert [arrival.at for arrival in server.arrivals if arrival.at > gone + UNDER_WAY] == []
+                running.process.send_signal(signal.SIGTERM)
+                done = running.end(20)
+                assert done.log.count(LOST) == 1
+                assert "start the crawl again" in done.log
+                assert "Traceback" not in done.log
+            for left in tmp_path.glob("limits.sqlite*"):
+                left.unlink()
+            assert (
+                crawl(FETCH.format(url=server.url, pages=0), tmp_path, POLITE_ALLOW_PORTS=[server.port], **RATES, **job).code
+                == 0
+            )
+            assert Counter(arrival.path for arrival in server.arrivals) == {f"/{n}": 1 for n in range(PAGES)}
