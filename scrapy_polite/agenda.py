@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from scrapy_polite.opening import Robots, Source
     from scrapy_polite.politeness import Placed, Politeness
 
-__all__ = ["Agenda"]
+__all__ = ["Agenda", "wake_engine"]
 
 LEAD: Final = 0.5
 """Seconds before its due time that a request is let go: time for a look-up, a connection and a handshake."""

@@ -82,8 +82,8 @@ class DiskQueue:
     """The queue in the file ``requests.sqlite`` of ``directory``, made if it is not there.
 
     Raises ``ValueError`` for a directory that another process uses, and for a file of a newer version; ``sqlite3.Error`` when
-    the disk fails. A change that fails has changed nothing, and what was changed before it is not lost: it is kept in memory
-    until it is on disk.
+    the disk fails. When it has failed, on a full disk for example, what is pushed or done is kept in memory, and nothing is
+    taken out, until :meth:`commit` has succeeded: so nothing is lost, and little comes on top.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -99,6 +99,10 @@ class DiskQueue:
         self._wal = Path(f"{self._path}-wal")
         self._seen = directory.parent / SEEN
         self._changes: list[tuple[str, tuple[object, ...]]] = []
+        self._behind = False
+        """The disk has failed: not all changes are in a transaction."""
+        self._new_sites: dict[str, int] = {}
+        """Those of the changes."""
         self._checkpoint: threading.Thread | None = None
         self._db.execute("BEGIN IMMEDIATE")
         self._db.execute("UPDATE request SET out = 0 WHERE out")
@@ -118,7 +122,7 @@ class DiskQueue:
         """Wait. The lowest ``place`` of a site goes first, and in it the first come or the last, as ``fifo`` says."""
         found = self._sites.get(site) or self._site(site)
         number = self._last + 1
-        self._change(INSERT, (number, found.number, place, number if fifo else -number, data))
+        self._record(INSERT, (number, found.number, place, number if fifo else -number, data))
         self._last = number
         self._sites[site] = found
         found.waiting += 1
@@ -146,16 +150,17 @@ class DiskQueue:
 
     def done(self, number: int) -> None:
         """The request that was out is served: forget it."""
-        self._change(DELETE, (number,))
+        self._record(DELETE, (number,))
 
     def commit(self) -> None:
         """From now on a kill takes nothing that was done before. Costs a write, and no wait for the disk."""
-        if not self._changes:
+        if not self._changes and not self._behind:
             return
-        self._begin()
-        self._db.execute(NOTE, ("seen", _size(self._seen)))
-        self._db.execute("COMMIT")
+        self._behind = False
+        self._execute(NOTE, ("seen", _size(self._seen)))
+        self._execute("COMMIT", ())
         self._changes.clear()
+        self._new_sites.clear()
         if _size(self._wal) > CHECKPOINT_AT and (self._checkpoint is None or not self._checkpoint.is_alive()):
             self._checkpoint = threading.Thread(target=_checkpoint, args=(self._path,), name="polite-queue")
             self._checkpoint.start()
@@ -164,6 +169,7 @@ class DiskQueue:
         """Commit, and give the files back. What is out stays, and waits in the next run. Whatever still comes of it, and is
         seen by the duplicate filter, is too late for this file: then the end is not a clean one."""
         try:
+            self._behind = False  # It is tried once more.
             self._look()
             if self._db.execute("SELECT 1 FROM request WHERE out LIMIT 1").fetchone() is None:
                 self._change(NOTE, ("clean", 1))
@@ -197,37 +203,49 @@ class DiskQueue:
         return found[0] if found else None
 
     def write_note(self, name: str, value: str) -> None:
-        self._change(NOTE, (name, value))
+        self._record(NOTE, (name, value))
 
     def _site(self, name: str) -> _Site:
         """One that nothing waits for: its row may be there from before."""
-        self._look()
+        if name in self._new_sites:
+            return _Site(self._new_sites[name])
         known = self._db.execute("SELECT id FROM site WHERE name = ?", (name,)).fetchone()
         if known is not None:
             return _Site(known[0])
-        self._change("INSERT INTO site (id, name) VALUES (?, ?)", (self._last_site + 1, name))
+        self._record("INSERT INTO site (id, name) VALUES (?, ?)", (self._last_site + 1, name))
         self._last_site += 1
+        self._new_sites[name] = self._last_site
         return _Site(self._last_site)
 
     def _change(self, statement: str, values: tuple[object, ...]) -> None:
-        self._begin()
-        self._db.execute(statement, values)
+        """Make a change, or raise and change nothing."""
+        self._execute(statement, values)
+        self._changes.append((statement, values))
+
+    def _record(self, statement: str, values: tuple[object, ...]) -> None:
+        """Make a change; if the disk fails, make it when it does not."""
+        with suppress(sqlite3.OperationalError):
+            if not self._behind:
+                self._execute(statement, values)
         self._changes.append((statement, values))
 
     def _look(self) -> None:
         """See what was changed, also where SQLite has taken it back."""
-        if self._changes:
-            self._begin()
+        if self._changes or self._behind:
+            self._execute("SELECT 1", ())
 
-    def _begin(self) -> None:
-        """Have a transaction open. SQLite takes one back by itself when the disk fails; it is made anew then."""
-        if self._db.in_transaction:
-            return
-        self._db.execute("BEGIN IMMEDIATE")
+    def _execute(self, statement: str, values: tuple[object, ...]) -> None:
+        """In the transaction that has all changes. SQLite takes one back by itself when the disk fails; it is made anew."""
+        if self._behind:
+            raise sqlite3.OperationalError("the disk has failed, and was not tried again since")
         try:
-            for statement, values in self._changes:
-                self._db.execute(statement, values)
-        except BaseException:
+            if not self._db.in_transaction:
+                self._db.execute("BEGIN IMMEDIATE")
+                for earlier in self._changes:
+                    self._db.execute(*earlier)
+            self._db.execute(statement, values)
+        except sqlite3.OperationalError:
+            self._behind = True
             with suppress(sqlite3.Error):
                 self._db.execute("ROLLBACK")
             raise

@@ -4,6 +4,7 @@ the spider from closing."""
 from __future__ import annotations
 
 import logging
+import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +18,10 @@ from scrapy_polite.handlers import HANDLERS, UNPROTECTED
 from scrapy_polite.media import PoliteImagesPipeline
 from scrapy_polite.politeness import Politeness
 from scrapy_polite.putoff import PutOff
+from scrapy_polite.queue import OriginQueue
 from scrapy_polite.resolver import UNVETTED, install_layers, layers_in_place
+from scrapy_polite.seen import keep_what_was_seen
+from scrapy_polite.takeover import forget_half_written
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -75,6 +79,8 @@ class PoliteExtension:
             await close()
 
         slot.close = polite_close  # type: ignore[method-assign]
+        if isinstance(getattr(slot.scheduler, "dqs", None), OriginQueue):
+            keep_what_was_seen(slot.scheduler)
         if version_info < (2, 18):
             set_attributes_aside(spider)
         # A CrawlerProcess whose ADDONS is in custom_settings has installed a resolver of its own after this object was built.
@@ -112,8 +118,15 @@ class PoliteExtension:
 
 
 def recover(job: Path) -> None:
-    """Take up a ``JOBDIR`` whose last run died. Raises ``ValueError`` for one that another crawl uses."""
-    surplus = forget_unqueued(job)
+    """Take up a ``JOBDIR`` whose last run died. Raises ``ValueError`` for one that another crawl uses, or that cannot be
+    written."""
+    try:
+        surplus = forget_unqueued(job)
+        forget_half_written(job / "requests.queue")
+    except (sqlite3.Error, OSError) as error:
+        raise ValueError(
+            f"JOBDIR: {str(job)!r} cannot be used: {error}. Give it room, and this user the right to write"
+        ) from None
     if surplus:
         logger.info(
             "The last run of this JOBDIR died: %d bytes of requests.seen, whose requests were not queued, forgotten", surplus

@@ -15,6 +15,7 @@ from queuelib import queue as queuelib
 from scrapy.pqueues import ScrapyPriorityQueue
 
 from scrapy_polite import requestjson
+from scrapy_polite.agenda import wake_engine
 from scrapy_polite.diskqueue import DiskQueue, Row
 from scrapy_polite.takeover import OURS, Left
 
@@ -50,7 +51,9 @@ class Shelf(Protocol):
         """None when what was left of the site cannot be read, or the disk fails."""
         ...
 
-    def peek(self, site: str) -> Request | None: ...
+    def peek(self, site: str) -> Request | None:
+        """None when it cannot be read, or the disk fails."""
+        ...
 
     def asked(self) -> None: ...
 
@@ -159,6 +162,8 @@ class OnDisk:
         self._commit_soon()
 
     def pop(self, site: str) -> Request | None:
+        if self._troubled:
+            return None
         try:
             while (row := self._file.pop(site)) is not None:
                 self._commit_soon()
@@ -171,7 +176,13 @@ class OnDisk:
         return None
 
     def peek(self, site: str) -> Request | None:
-        row = self._file.peek(site)
+        if self._troubled:
+            return None
+        try:
+            row = self._file.peek(site)
+        except sqlite3.Error as error:
+            self._trouble(error)
+            return None
         return self._read(row) if row is not None else None
 
     def asked(self) -> None:
@@ -191,10 +202,15 @@ class OnDisk:
         return self._file.waiting(IMAGES)
 
     def take_up(self) -> tuple[int, Request] | None:
-        while (row := self._file.pop(IMAGES)) is not None:
-            request = self._read(row)
-            if request is not None:
-                return row.number, request
+        if self._troubled:
+            return None
+        try:
+            while (row := self._file.pop(IMAGES)) is not None:
+                request = self._read(row)
+                if request is not None:
+                    return row.number, request
+        except sqlite3.Error as error:
+            self._trouble(error)
         return None
 
     def taken_up(self, number: int) -> None:
@@ -205,10 +221,21 @@ class OnDisk:
         if self._timer is not None:
             self._timer.cancel()
         state: list[object] = OURS if len(self) else []
+        failed: Exception | None = None
         try:
             self._settle()
-        finally:
+        except OSError as error:
+            failed = error
+        try:
             self._file.close()
+        except sqlite3.Error as error:
+            failed = error
+        if failed is not None:
+            logger.error(
+                "The end of this run is not on disk (%s): the next one goes on where the queue on disk was last written, and "
+                "makes again what was made since",
+                failed,
+            )
         return state
 
     def __contains__(self, site: str) -> bool:
@@ -245,13 +272,13 @@ class OnDisk:
         try:
             self._settle()
             self._file.commit()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             self._trouble(error)
-            self._commit_soon(COMMIT_AGAIN)
             return
         if self._troubled:
             self._troubled = False
-            logger.info("The queue on disk can be written again")
+            logger.info("The queue on disk can be written again: requests go on")
+            wake_engine(self._crawler)
 
     def _settle(self) -> None:
         """Forget what the engine has finished with. There is no signal for that; the names are the same in Scrapy 2.16 to
@@ -266,10 +293,15 @@ class OnDisk:
         if seen is not None and not seen.closed:
             seen.flush()
 
-    def _trouble(self, error: sqlite3.Error) -> None:
+    def _trouble(self, error: sqlite3.Error | OSError) -> None:
+        self._commit_soon(COMMIT_AGAIN)
         if not self._troubled:
             self._troubled = True
-            logger.error("The queue on disk cannot be written (%s): new requests wait in memory until it can", error)
+            logger.error(
+                "The queue on disk cannot be written (%s): until it can, none of its requests is made, and new ones are kept "
+                "in memory",
+                error,
+            )
 
     def _take_over(self, left: Left) -> None:
         """All or nothing; and once, however often a kill makes us come here again."""

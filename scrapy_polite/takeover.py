@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-__all__ = ["OURS", "Left", "path_safe"]
+__all__ = ["OURS", "Left", "forget_half_written", "path_safe"]
 
 OURS: Final = [0, "the requests are in requests.sqlite, which scrapy_polite.queue.OriginQueue reads"]
 """The state that our queue leaves in ``active.json`` while something waits. Not a list of numbers and not a dict: Scrapy's own
@@ -72,6 +72,18 @@ class Left:
         for names, _, _ in self._queues.values():
             for name in names:
                 _remove(self._directory / name)
+
+
+def forget_half_written(directory: Path) -> None:
+    """Remove an ``active.json`` that was not written to its end, as on a full disk: Scrapy's scheduler would not start with it.
+    Our own file says what waits, so nothing is lost; where there is none, it is left as it is."""
+    active = directory / ACTIVE
+    if not active.exists() or not (directory / "requests.sqlite").exists():
+        return
+    try:
+        json.loads(active.read_bytes())
+    except ValueError:
+        active.unlink()
 
 
 def path_safe(text: str) -> str:

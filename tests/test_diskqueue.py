@@ -179,20 +179,50 @@ def test_a_file_of_a_newer_version_is_left_as_it_is(directory: Path) -> None:
     DiskQueue(directory).close()
 
 
-def test_a_disk_that_is_full_refuses_the_push_and_keeps_what_was_pushed_before(directory: Path) -> None:
+def test_a_disk_that_is_full_hands_nothing_out_and_keeps_all_that_was_pushed(directory: Path) -> None:
     queue = DiskQueue(directory)
+    queue.push("a", 0, True, b"out")
+    out = queue.pop("a")
+    assert out is not None
     queue.push("a", 0, True, b"before")
     pages = queue._db.execute("PRAGMA page_count").fetchone()[0]
     queue._db.execute(f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(sqlite3.Error):
-        queue.push("a", 0, True, b"x" * 1_000_000)
-    assert len(queue) == 1
+    queue.push("a", 0, True, b"x" * 1_000_000)
+    queue.push("new", 0, True, b"of a new site")
+    queue.done(out.number)
+    for _ in range(2):
+        with pytest.raises(sqlite3.OperationalError):
+            queue.commit()
+        with pytest.raises(sqlite3.OperationalError):
+            queue.pop("a")
+        with pytest.raises(sqlite3.OperationalError):
+            queue.peek("new")
+    assert (len(queue), queue.waiting("a"), sorted(queue.sites())) == (3, 2, ["a", "new"])
     queue._db.execute("PRAGMA max_page_count = 1000000")
-    queue.push("a", 0, True, b"after")
+    queue.push("new", 0, True, b"after")
     queue.commit()
+    assert (row := queue.pop("new")) is not None
+    assert row.data == b"of a new site"
     queue.close()
     again = DiskQueue(directory)
-    assert pop_all(again, "a") == [b"before", b"after"]
+    assert pop_all(again, "a") == [b"before", b"x" * 1_000_000]
+    assert pop_all(again, "new") == [b"of a new site", b"after"]
+    again.close()
+
+
+def test_closing_on_a_full_disk_leaves_what_was_last_written(directory: Path) -> None:
+    queue = DiskQueue(directory)
+    queue.push("a", 0, True, b"parent")
+    queue.commit()
+    parent = queue.pop("a")
+    assert parent is not None
+    queue._db.execute(f"PRAGMA max_page_count = {queue._db.execute('PRAGMA page_count').fetchone()[0]}")
+    queue.push("a", 0, True, b"x" * 1_000_000)
+    queue.done(parent.number)
+    with pytest.raises(sqlite3.OperationalError):
+        queue.close()
+    again = DiskQueue(directory)
+    assert pop_all(again, "a") == [b"parent"]
     again.close()
 
 
