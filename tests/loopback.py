@@ -50,7 +50,7 @@ class Answer:
     wait: float = 0.0
 
 
-class _Listening:
+class Listening:
     """Threads that serve connections to ``port`` (0: a free one) of ``address``, and all of them ended with the block."""
 
     def __init__(self, address: str, port: int = 0) -> None:
@@ -92,7 +92,7 @@ class _Listening:
         raise NotImplementedError
 
 
-class Server(_Listening):
+class Server(Listening):
     """``with Server(answer) as server``: ``answer`` makes an :class:`Answer` of an :class:`Arrival`; ``arrivals`` are in the
     order in which they came. ``tls``: a context, or None for plain HTTP. ``idle``: seconds after which it closes."""
 
@@ -153,7 +153,7 @@ class Server(_Listening):
                     return
 
 
-class Proxy(_Listening):
+class Proxy(Listening):
     """A forward proxy on loopback: absolute-form requests and CONNECT tunnels, each logged by its first line."""
 
     def __init__(self) -> None:
