@@ -74,7 +74,8 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
         "`sqlite:`, `sqlite:PATH`, `memory:` or a `postgresql://` URL",
         "Where due times and holds are kept. `sqlite:` is a file in the project's data directory, shared by "
         "every process on this machine; `sqlite:PATH` a file of your choice, whose directory must exist; "
-        "`memory:` one process alone, forgotten at its end; a database (extra `[postgres]`) for crawls on several machines.",
+        "`memory:` one process alone, all crawls in it, forgotten at its end; a database (extra `[postgres]`) for crawls on "
+        "several machines.",
         forms.text,
     ),
     Setting(

@@ -7,6 +7,7 @@ of the first. "class:module.Name" in a setting stands for the class itself.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -110,16 +111,17 @@ def main() -> int:
         return int(process.bootstrap_failed)
     install_reactor(settings.get("TWISTED_REACTOR", REACTOR))
     configure_logging(settings)
+    from twisted.internet.defer import gatherResults
     from twisted.internet.task import react
 
     if how == "CrawlerRunner":
         runner = CrawlerRunner(settings)
-        react(lambda _: runner.crawl(spider_of(jobs[0])))
+        react(lambda _: gatherResults([runner.crawl(spider_of(job)) for job in jobs], consumeErrors=True))
     else:
         async_runner = AsyncCrawlerRunner(settings)
 
         async def crawl() -> None:
-            await async_runner.crawl(spider_of(jobs[0]))
+            await asyncio.gather(*(async_runner.crawl(spider_of(job)) for job in jobs))
 
         react(lambda _: deferred_from_coro(crawl()))
     return 0

@@ -33,6 +33,7 @@ from scrapy_polite.stores.base import (
     hold_micros,
     open_store,
     redacted_url,
+    scratch_store,
 )
 from scrapy_polite.stores.memory import MemoryStore
 from scrapy_polite.stores.schema import VERSION, boot_id, same_boot
@@ -505,6 +506,17 @@ class TestOpening:
     def test_an_unknown_url_is_shown_without_its_password(self) -> None:
         with pytest.raises(ValueError, match=r"'redis://:\*\*\*@localhost' is no store"):
             open_store("redis://:s3cr3t@localhost")
+
+    def test_in_memory_is_one_store_for_a_process_and_each_that_opened_it_closes_its_own(self) -> None:
+        one, other = open_store("memory:"), open_store("memory:")
+        one.hold("site:in-memory", 60, LIMITED)
+        one.close()
+        assert "site:in-memory" in [held.key for held in other.held()]
+        with pytest.raises(StoreError):
+            one.held()
+        assert "site:in-memory" not in [held.key for held in scratch_store().held()]
+        assert other.release("site:in-memory")
+        other.close()
 
     def test_only_a_store_across_the_network_needs_a_thread(self, tmp_path: Path) -> None:
         for url in ("memory:", f"sqlite:{tmp_path}/store.sqlite"):

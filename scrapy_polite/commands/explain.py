@@ -15,7 +15,7 @@ from scrapy_polite.naming.sites import own_key
 from scrapy_polite.paths import store_url
 from scrapy_polite.politeness import Politeness
 from scrapy_polite.settings import Config
-from scrapy_polite.stores.base import open_store
+from scrapy_polite.stores.base import open_store, scratch_store
 
 if TYPE_CHECKING:
     import argparse
@@ -78,7 +78,7 @@ class Explainer:
 
     def __init__(self, config: Config, kept: Store | None) -> None:
         self._kept = kept
-        copy = open_store("memory:")
+        copy = scratch_store()
         for name, anchors in (kept.origins() if kept is not None else {}).items():
             copy.origin(anchors, name)
         self._politeness = Politeness(config, copy, Resolver(config.dns_servers, config.dns_timeout), None, None)

@@ -136,14 +136,15 @@ ACCEPTED = (
 def open_store(url: str) -> Store:
     """The store that `url` (POLITE_STORE) names.
 
-    A bare "sqlite:" is for whoever knows the data directory to resolve. Errors are `ValueError`s that name
+    "memory:" is the same store for all that is in one process. A bare "sqlite:" is for whoever knows the data directory to
+    resolve. Errors are `ValueError`s that name
     POLITE_STORE, the value and the accepted forms; for a file also its path, and what to do.
     """
     # Imported where they are used: a crawl in memory does not need sqlite3 to be there.
     if url == "memory:":
-        from .memory import MemoryStore
+        from .memory import OF_THIS_PROCESS
 
-        return MemoryStore()
+        return OF_THIS_PROCESS.opened_again()
     scheme, _, path = url.partition(":") if isinstance(url, str) else ("", "", "")
     if scheme == "sqlite" and path and not path.startswith(":") and "\0" not in path:
         from .sqlite import SQLiteStore
@@ -155,6 +156,13 @@ def open_store(url: str) -> Store:
         return PostgresStore(url)
     shown = redacted_url(url) if isinstance(url, str) else url
     raise ValueError(f"POLITE_STORE: {shown!r} is no store. Give {ACCEPTED}")
+
+
+def scratch_store() -> Store:
+    """One in memory that nobody else sees."""
+    from .memory import MemoryStore
+
+    return MemoryStore()
 
 
 def redacted_url(url: str) -> str:

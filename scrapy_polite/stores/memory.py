@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -161,12 +162,22 @@ class MemoryStore:
                 self._causes.pop(key, None)
             return len(gone)
 
+    def opened_again(self) -> MemoryStore:
+        """The same rows, holds and origins under another name, which is closed for itself."""
+        other = copy.copy(self)
+        other._open = True
+        return other
+
     def close(self) -> None:
         self._open = False
 
     def _check(self) -> None:
         if not self._open:
             raise StoreError("the store was closed")
+
+
+OF_THIS_PROCESS = MemoryStore()
+"""Two crawls in one process, one after the other or at once, are to a server what one is."""
 
 
 def follow(want: Want, alias: dict[str, str]) -> tuple[Want, dict[str, str]]:
