@@ -6,18 +6,16 @@ The server of the tests has no TLS of its own. In front of it stands what stands
 from __future__ import annotations
 
 import logging
-import select
-import socket
 import ssl
 import traceback
-from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pytest
 import trustme
-from loopback import Listening, Server, crawl
+from loopback import Server, crawl
 from postgres import PASSWORD
+from relay import Relay
 
 from scrapy_polite.limits.gcra import Booked, Demand
 from scrapy_polite.stores.base import open_store, redacted_url
@@ -27,45 +25,7 @@ if TYPE_CHECKING:
 
     from postgres import Server as Postgres
 
-SSL_REQUEST = (8).to_bytes(4, "big") + (80877103).to_bytes(4, "big")
-"""PostgreSQL documentation, "Message Formats": SSLRequest. Answered by one byte, "S" or "N"."""
-
 WORDS_OF_THE_PASSWORD = ("pass/word", "pass%2Fword", "@ll", "%40ll")
-
-
-class Relay(Listening):
-    """Does the TLS for the server at ``port``; without a ``context`` it says that it does none."""
-
-    def __init__(self, port: int, context: ssl.SSLContext | None) -> None:
-        super().__init__("127.0.0.1")
-        self._server_port, self._context = port, context
-        self.encrypted = 0
-        self.plain = 0
-
-    def _serve(self, raw: socket.socket, number: int) -> None:
-        with suppress(OSError), raw:
-            if raw.recv(len(SSL_REQUEST), socket.MSG_WAITALL | socket.MSG_PEEK) != SSL_REQUEST:
-                self.plain += 1
-                return
-            raw.recv(len(SSL_REQUEST))
-            if self._context is None:
-                raw.sendall(b"N")
-                self.plain += bool(raw.recv(1))
-                return
-            raw.sendall(b"S")
-            with (
-                self._context.wrap_socket(raw, server_side=True) as client,
-                socket.create_connection(("127.0.0.1", self._server_port)) as server,
-            ):
-                self._open |= {client, server}
-                self.encrypted += 1
-                while True:
-                    ready = [client] if client.pending() else select.select([client, server], [], [])[0]
-                    for source in ready:
-                        data = source.recv(65536)
-                        if not data:
-                            return
-                        (server if source is client else client).sendall(data)
 
 
 def context(authority: trustme.CA, name: str) -> ssl.SSLContext:

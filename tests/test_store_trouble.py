@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from loopback import Crawl, Running, Server, crawl, start
+from postgres import PASSWORD
+from relay import Relay
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -131,6 +133,25 @@ class TestPostgres:
             came_through(done, server, [])
             assert [arrival for arrival in server.arrivals if stopped + UNDER_WAY < arrival.at < went_on] == []
             assert done.stats["longest"] < 0.5
+
+    def test_a_network_that_is_slow_for_a_while_misses_slots_and_sends_nothing_outside_of_one(
+        self, own_server: Postgres, tmp_path: Path
+    ) -> None:
+        name = own_server.database().url.partition("?")[0].rpartition("/")[2]
+        with Server() as server, Relay(own_server.port) as relay:
+            url = own_server.url(name, password=PASSWORD).replace(f":{own_server.port}/", f":{relay.port}/")
+            with begin(server, tmp_path, POLITE_STORE=url) as running:
+                fetched(server, running, 10)
+                relay.delay = 3 * WIDTH
+                slow = time.monotonic()
+                time.sleep(2)
+                quick = time.monotonic()
+                relay.delay = 0.0
+                done = running.end()
+        came_through(done, server, [])
+        assert [arrival for arrival in server.arrivals if slow + UNDER_WAY < arrival.at < quick] == []
+        assert done.stats["polite/slots/missed"] >= 1
+        assert done.stats["polite/slots/booked"] == PAGES
 
     def test_a_lock_that_another_session_keeps(self, database: Database, tmp_path: Path) -> None:
         with Server() as server, begin(server, tmp_path, POLITE_STORE=database.url) as running:
