@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from scrapy_polite.limits.gcra import Want
     from scrapy_polite.stores.base import Store
 
-__all__ = ["Booker"]
+__all__ = ["RETRY", "Booker"]
 
 logger = logging.getLogger(__name__)
 

@@ -159,6 +159,8 @@ class Openings:
                 opened = False
                 self._placed.add(site)
                 self._bench.stand(site, ROBOTS, early=True)
+        except NotNow:
+            pass  # The spider closes.
         except Exception:
             logger.exception("Could not open %s; its requests will meet the same error one by one", site)
         finally:

@@ -6,6 +6,7 @@ ledger; of Scrapy it knows the crawler's stats and its settings, nothing of how 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 import os
@@ -17,8 +18,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from scrapy_polite.booker import Booker
+from scrapy_polite.booker import RETRY, Booker
 from scrapy_polite.dns.resolver import Answer, NoAnswer, Resolver
+from scrapy_polite.errors import NotNow
 from scrapy_polite.guard.policy import Refused
 from scrapy_polite.hearing import Hearing
 from scrapy_polite.limits.plan import Charge, plan
@@ -174,7 +176,8 @@ class Politeness:
     # -- admitted and placed
 
     async def admit(self, url: str) -> tuple[Target, Placed] | Refused | NoAnswer:
-        """Whether the URL may be reached, where to, and what limits it. Resolves the host unless the answer is alive."""
+        """Whether the URL may be reached, where to, and what limits it. Resolves the host unless the answer is alive.
+        :class:`NotNow` at shutdown, when the store could not tell."""
         target = parse(url)
         refused = self.config.policy.judge_target(target)
         if isinstance(target, Invalid):
@@ -235,13 +238,16 @@ class Politeness:
         )
 
     async def _origin(self, anchors: tuple[str, ...], name: str) -> str:
-        """The origin's name in the store, where all processes agree on it; the proposed one while the store is away
-        (nothing is sent then, so nothing is charged to a wrong key)."""
-        try:
-            return await self.booker.call(self.booker.store.origin, anchors, name)
-        except StoreError as error:
-            self.booker.trouble(error)
-            return name
+        """The origin's name in the store, where all processes agree on it. While the store is away this waits: under the
+        proposed name the site would have a rate of its own, and keep it. :class:`NotNow` at shutdown."""
+        while True:
+            try:
+                return await self.booker.call(self.booker.store.origin, anchors, name)
+            except StoreError as error:
+                self.booker.trouble(error)
+            await asyncio.sleep(RETRY / 1e6)
+            if self.agenda is not None and self.agenda.is_closing:
+                raise NotNow("the spider is closing")
 
     # -- planned
 

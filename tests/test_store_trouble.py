@@ -15,9 +15,11 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
-from loopback import Crawl, Running, Server, crawl, start
+from loopback import Answer, Arrival, Crawl, Running, Server, crawl, start
 from postgres import PASSWORD
 from relay import Relay
+
+from scrapy_polite.stores.base import open_store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,16 +27,19 @@ if TYPE_CHECKING:
     from postgres import Database
     from postgres import Server as Postgres
 
-INTERVAL = 0.1
+INTERVAL = 0.2
 WIDTH = 0.05
-SLACK = 0.03
+SLACK = 0.05
 """Between the flush and the stamp of a thread that this machine may let wait."""
+
+RESPONSIVE = 1.5
+"""Seconds. A loop that waited for the store would stand still for two at least; on a quiet machine it is a tenth."""
 
 UNDER_WAY = 0.3
 """Seconds after which whatever was booked before the trouble has arrived."""
 
 RATES = {"POLITE_COSTS": {"page": 1}, "POLITE_SITE_RATE": 1 / INTERVAL, "POLITE_ORIGIN_RATE": 1 / INTERVAL}
-PAGES = 40
+PAGES = 30
 
 # Watches how long its event loop is kept from going round.
 FETCH = """
@@ -53,6 +58,18 @@ class Spider(TestSpider):
     def closed(self, reason):
         self.watch.stop()
         self.crawler.stats.set_value("longest", self.longest)
+"""
+
+# Meets another site when a file is there.
+MEETS = """
+import asyncio, os
+class Spider(TestSpider):
+    async def start(self):
+        yield scrapy.Request("{url}/0", callback=self.answered)
+        while not os.path.exists("go"):
+            await asyncio.sleep(0.05)
+        for n in range(3):
+            yield scrapy.Request("{other}/" + str(n), callback=self.answered, errback=self.failed)
 """
 
 LOST = "The store cannot answer, nothing is sent until it does"
@@ -119,7 +136,7 @@ class TestPostgres:
             own_server.signal_all(signal.SIGCONT)
             done = running.end()
             came_through(done, server, [(stopped, went_on)])
-            assert done.stats["longest"] < 0.5
+            assert done.stats["longest"] < RESPONSIVE
 
     def test_a_hang_that_is_short_is_waited_out(self, own_server: Postgres, tmp_path: Path) -> None:
         with Server() as server, begin(server, tmp_path, POLITE_STORE=own_server.database().url) as running:
@@ -132,7 +149,7 @@ class TestPostgres:
             done = running.end()
             came_through(done, server, [])
             assert [arrival for arrival in server.arrivals if stopped + UNDER_WAY < arrival.at < went_on] == []
-            assert done.stats["longest"] < 0.5
+            assert done.stats["longest"] < RESPONSIVE
 
     def test_a_network_that_is_slow_for_a_while_misses_slots_and_sends_nothing_outside_of_one(
         self, own_server: Postgres, tmp_path: Path
@@ -153,6 +170,83 @@ class TestPostgres:
         assert done.stats["polite/slots/missed"] >= 1
         assert done.stats["polite/slots/booked"] == PAGES
 
+    def test_a_site_that_is_met_while_the_server_is_away_is_charged_to_its_origin_afterwards(
+        self, own_server: Postgres, tmp_path: Path
+    ) -> None:
+        """The store alone knows which origin that is; by itself the crawl would have given it another name, and a rate."""
+        database = own_server.database()
+        store = open_store(database.url)
+        store.origin(["address:127.0.0.2"], "origin:platform")
+        store.close()
+        with Server() as server, Server(address="127.0.0.2") as other:
+            source = MEETS.format(url=server.url, other=other.url.replace("127.0.0.1", "127.0.0.2"))
+            ports = [server.port, other.port]
+            with start(source, tmp_path, POLITE_ALLOW_PORTS=ports, POLITE_STORE=database.url, **RATES) as running:
+                running.until(lambda: server.arrivals)
+                own_server.stop(signal.SIGQUIT)
+                (tmp_path / "go").touch()
+                time.sleep(3)
+                assert other.arrivals == []
+                own_server.start()
+                done = running.end()
+            assert sorted(arrival.path for arrival in other.arrivals) == ["/0", "/1", "/2"], done.log
+            assert done.log.count(LOST) == done.log.count(BACK) == 1
+        booked = {key for (key,) in database.execute("SELECT key FROM polite.slot WHERE last > 0")}
+        assert {"site:127.0.0.2", "origin:platform"} <= booked
+        assert "origin:127.0.0.2" not in booked
+
+    def test_a_hold_that_is_stated_while_the_server_is_away_is_kept(self, own_server: Postgres, tmp_path: Path) -> None:
+        url = own_server.database().url
+        stated: list[float] = []
+
+        def answer(arrival: Arrival) -> Answer:
+            if len(server.arrivals) != 10:
+                return Answer()
+            own_server.stop(signal.SIGQUIT)
+            stated.append(time.monotonic())
+            return Answer(status=429, headers={"Retry-After": "4"})
+
+        with Server(answer) as server, begin(server, tmp_path, POLITE_STORE=url) as running:
+            fetched(server, running, 10)
+            running.until(lambda: LOST in running.log)
+            own_server.start()
+            done = running.end()
+            after = [arrival.at for arrival in server.arrivals[10:]]
+            assert min(after) >= stated[0] + 4
+            assert len(done.urls()) == PAGES
+            assert len(server.arrivals) == PAGES + 1
+            store = open_store(url)
+            assert store.peek(["site:127.0.0.1"])["site:127.0.0.1"].cause is None, "it is over"
+            store.close()
+
+    @pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGQUIT], ids=["hangs", "is away"])
+    def test_a_spider_that_is_stopped_while_the_server_is_not_there_ends_and_loses_nothing(
+        self, own_server: Postgres, tmp_path: Path, how: int
+    ) -> None:
+        options = {"POLITE_STORE": own_server.database().url, "JOBDIR": str(tmp_path / "job")}
+        with Server() as server:
+            with begin(server, tmp_path, **options) as running:
+                fetched(server, running, 10)
+                if how == signal.SIGSTOP:
+                    own_server.signal_all(how)
+                else:
+                    own_server.stop(how)
+                running.until(lambda: LOST in running.log)
+                running.process.send_signal(signal.SIGTERM)
+                asked = time.monotonic()
+                done = running.end(60)
+                # A call that is under way is given up after five seconds, and what is owed is tried once more.
+                assert time.monotonic() - asked < 20
+                assert done.stats["finish_reason"] == "shutdown"
+                assert "Traceback" not in done.log
+            if how == signal.SIGSTOP:
+                own_server.signal_all(signal.SIGCONT)
+            else:
+                own_server.start()
+            again = FETCH.format(url=server.url, pages=0)
+            crawl(again, tmp_path, POLITE_ALLOW_PORTS=[server.port], **RATES, **options)
+            assert Counter(arrival.path for arrival in server.arrivals) == {f"/{n}": 1 for n in range(PAGES)}
+
     def test_a_lock_that_another_session_keeps(self, database: Database, tmp_path: Path) -> None:
         with Server() as server, begin(server, tmp_path, POLITE_STORE=database.url) as running:
             fetched(server, running, 10)
@@ -165,7 +259,7 @@ class TestPostgres:
                 db.execute("ROLLBACK")
             done = running.end()
             came_through(done, server, [(locked, released)])
-            assert done.stats["longest"] < 0.5
+            assert done.stats["longest"] < RESPONSIVE
 
     def test_a_session_that_the_administrator_ends(self, database: Database, tmp_path: Path) -> None:
         with Server() as server, begin(server, tmp_path, POLITE_STORE=database.url) as running:
@@ -186,7 +280,7 @@ class TestSQLite:
             done = running.end()
             # The ledger has the same disk, and says for itself that it cannot write.
             came_through(done, server, [(filled, emptied)], errors=2)
-            assert done.stats["longest"] < 0.5
+            assert done.stats["longest"] < RESPONSIVE
 
     def test_a_lock_that_another_program_keeps(self, tmp_path: Path) -> None:
         """The sqlite3 shell with a transaction open."""

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from postgres import Database
 
 WIDTH = 0.05
-SLACK = 0.03
-SHORT, LONG = 8, 24
-QUICK, SLOW = 0.1, 0.2
+SLACK = 0.05
+SHORT, LONG = 6, 16
+QUICK, SLOW = 0.2, 0.3
 """Seconds between two requests, by the settings of the short crawl and by those of the long one."""
 
 HOW = ("AsyncCrawlerProcess", "CrawlerProcess", "AsyncCrawlerRunner", "CrawlerRunner")
