@@ -20,6 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from scrapy_polite.telemetry.events import Sent
+from scrapy_polite.telemetry.ledger import Ledger
+
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Iterator
@@ -339,6 +342,14 @@ def start(spider: str, tmp_path: Path, **settings: object) -> Running:
     script = tmp_path / "crawl.py"
     script.write_text(SCRIPT.format(spider=spider, settings=json.dumps(chosen)), encoding="utf-8")
     return Running(script, {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error::ResourceWarning"})
+
+
+def slots_kept(ledger: Path, interval: float, width: float, late: float = 0.03) -> None:
+    """By the crawl's own stamps, which a thread of this process that had to wait does not blur: each request left ``interval -
+    width`` after the one before it, and at most ``late`` less, for a clock that is known from answers alone."""
+    sent = [event.at / 1e6 for event in Ledger.read(ledger) if isinstance(event, Sent)]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(sent)]
+    assert min(gaps) >= interval - width - late, sorted(gaps)[:5]
 
 
 def crawl(spider: str, tmp_path: Path, timeout: float = 120.0, **settings: object) -> Crawl:

@@ -15,7 +15,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
-from loopback import Answer, Arrival, Crawl, Running, Server, crawl, start
+from loopback import Answer, Arrival, Crawl, Running, Server, crawl, slots_kept, start
 from postgres import PASSWORD
 from relay import Relay
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 INTERVAL = 0.2
 WIDTH = 0.05
-SLACK = 0.05
+SLACK = 0.3
 """Between the flush and the stamp of a thread that this machine may let wait."""
 
 RESPONSIVE = 1.5
@@ -78,17 +78,21 @@ BACK = "The store answers again: requests go on"
 
 def begin(server: Server, tmp_path: Path, **settings: object) -> Running:
     source = FETCH.format(url=server.url, pages=PAGES)
-    return start(source, tmp_path, POLITE_ALLOW_PORTS=[server.port], **RATES, **settings)
+    options = {"POLITE_ALLOW_PORTS": [server.port], "POLITE_LEDGER": str(tmp_path / "ledger.sqlite"), **RATES}
+    return start(source, tmp_path, **options, **settings)
 
 
-def came_through(done: Crawl, server: Server, trouble: list[tuple[float, float]], *, errors: int = 1) -> None:
+def came_through(done: Crawl, server: Server, tmp_path: Path, trouble: list[tuple[float, float]], *, errors: int = 1) -> None:
     """Every page was fetched once and in its time, and none between the two times of a ``trouble``; it was said once."""
     assert done.stats.get("finish_reason") == "finished", done.log
     assert Counter(arrival.path for arrival in server.arrivals) == {f"/{n}": 1 for n in range(PAGES)}, done.log
     assert len(done.urls()) == PAGES
     for began, ended in trouble:
         assert [arrival.at for arrival in server.arrivals if began + UNDER_WAY < arrival.at < ended] == [], done.log
-    assert min(server.gaps()) >= INTERVAL - WIDTH - SLACK, done.log
+    slots_kept(tmp_path / "ledger.sqlite", INTERVAL, WIDTH)
+    # A stamp may come late, so two of them may be close; a burst they cannot hide.
+    times = [arrival.at for arrival in server.arrivals]
+    assert all(times[n + 10] - times[n] >= 10 * INTERVAL - WIDTH - SLACK for n in range(PAGES - 10)), done.log
     assert done.log.count(LOST) == done.log.count(BACK) == len(trouble), done.log
     # Of the log's lines these are all that tell of trouble.
     assert len(re.findall(r"^\S+ \S+ \[\S+\] (?:ERROR|CRITICAL)", done.log, re.MULTILINE)) == errors * len(trouble), done.log
@@ -110,7 +114,7 @@ class TestPostgres:
             began = time.monotonic()
             own_server.start()
             done = running.end()
-            came_through(done, server, [(stopped, began)])
+            came_through(done, server, tmp_path, [(stopped, began)])
             assert server.arrivals[-1].at - began < PAGES * INTERVAL + 5
 
     def test_a_server_that_stops_twice_is_said_twice(self, own_server: Postgres, tmp_path: Path) -> None:
@@ -123,7 +127,7 @@ class TestPostgres:
                 time.sleep(2)
                 trouble.append((stopped, time.monotonic()))
                 own_server.start()
-            came_through(running.end(), server, trouble)
+            came_through(running.end(), server, tmp_path, trouble)
 
     def test_a_server_that_hangs_keeps_the_event_loop_free(self, own_server: Postgres, tmp_path: Path) -> None:
         with Server() as server, begin(server, tmp_path, POLITE_STORE=own_server.database().url) as running:
@@ -135,7 +139,7 @@ class TestPostgres:
             went_on = time.monotonic()
             own_server.signal_all(signal.SIGCONT)
             done = running.end()
-            came_through(done, server, [(stopped, went_on)])
+            came_through(done, server, tmp_path, [(stopped, went_on)])
             assert done.stats["longest"] < RESPONSIVE
 
     def test_a_hang_that_is_short_is_waited_out(self, own_server: Postgres, tmp_path: Path) -> None:
@@ -147,7 +151,7 @@ class TestPostgres:
             went_on = time.monotonic()
             own_server.signal_all(signal.SIGCONT)
             done = running.end()
-            came_through(done, server, [])
+            came_through(done, server, tmp_path, [])
             assert [arrival for arrival in server.arrivals if stopped + UNDER_WAY < arrival.at < went_on] == []
             assert done.stats["longest"] < RESPONSIVE
 
@@ -165,7 +169,7 @@ class TestPostgres:
                 quick = time.monotonic()
                 relay.delay = 0.0
                 done = running.end()
-        came_through(done, server, [])
+        came_through(done, server, tmp_path, [])
         assert [arrival for arrival in server.arrivals if slow + UNDER_WAY < arrival.at < quick] == []
         assert done.stats["polite/slots/missed"] >= 1
         assert done.stats["polite/slots/booked"] == PAGES
@@ -258,7 +262,7 @@ class TestPostgres:
                 released = time.monotonic()
                 db.execute("ROLLBACK")
             done = running.end()
-            came_through(done, server, [(locked, released)])
+            came_through(done, server, tmp_path, [(locked, released)])
             assert done.stats["longest"] < RESPONSIVE
 
     def test_a_session_that_the_administrator_ends(self, database: Database, tmp_path: Path) -> None:
@@ -266,7 +270,7 @@ class TestPostgres:
             fetched(server, running, 10)
             database.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'scrapy_polite'")
             ended = time.monotonic()
-            came_through(running.end(), server, [(ended, ended)])
+            came_through(running.end(), server, tmp_path, [(ended, ended)])
 
 
 class TestSQLite:
@@ -279,7 +283,7 @@ class TestSQLite:
                 emptied = time.monotonic()
             done = running.end()
             # The ledger has the same disk, and says for itself that it cannot write.
-            came_through(done, server, [(filled, emptied)], errors=2)
+            came_through(done, server, tmp_path, [(filled, emptied)], errors=2)
             assert done.stats["longest"] < RESPONSIVE
 
     def test_a_lock_that_another_program_keeps(self, tmp_path: Path) -> None:
@@ -292,7 +296,7 @@ class TestSQLite:
                 time.sleep(4)
                 released = time.monotonic()
                 shell.execute("ROLLBACK")
-            came_through(running.end(), server, [(locked, released)])
+            came_through(running.end(), server, tmp_path, [(locked, released)])
 
     def test_a_file_that_is_taken_away_and_put_back(self, tmp_path: Path) -> None:
         file = tmp_path / "limits.sqlite"
@@ -304,7 +308,7 @@ class TestSQLite:
             back = time.monotonic()
             (tmp_path / "elsewhere").rename(file)
             done = running.end()
-            came_through(done, server, [(gone, back)])
+            came_through(done, server, tmp_path, [(gone, back)])
             assert f"{file} was deleted while it was in use" in done.log
 
     @pytest.mark.parametrize("again", [False, True], ids=["deleted", "replaced"])

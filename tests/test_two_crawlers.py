@@ -10,13 +10,17 @@ import pytest
 from loopback import Arrival, Server
 from trapped_world import Outcome, crawls
 
+from scrapy_polite.telemetry.events import Sent
+from scrapy_polite.telemetry.ledger import Ledger
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from postgres import Database
 
 WIDTH = 0.05
-SLACK = 0.05
+SLACK = 0.03
+"""How much later than its slot a stamp of the ledger may be, of a clock that is known from answers alone."""
 SHORT, LONG = 6, 16
 QUICK, SLOW = 0.2, 0.3
 """Seconds between two requests, by the settings of the short crawl and by those of the long one."""
@@ -31,6 +35,7 @@ def both(server: Server, tmp_path: Path, how: str, store: str) -> Outcome:
         "TELNETCONSOLE_ENABLED": False,
         "ROBOTSTXT_OBEY": False,
         "POLITE_STORE": store,
+        "POLITE_LEDGER": "ledger.sqlite",
         "POLITE_ALLOW_NETWORKS": ["127.0.0.0/8"],
         "POLITE_ALLOW_PORTS": [server.port],
         "POLITE_COSTS": {"page": 1},
@@ -47,7 +52,7 @@ def both(server: Server, tmp_path: Path, how: str, store: str) -> Outcome:
     return crawls(tmp_path, how, *jobs)
 
 
-def keep_one_rate(server: Server, outcome: Outcome) -> None:
+def keep_one_rate(server: Server, outcome: Outcome, ledger: Path) -> None:
     assert outcome.status == 0, outcome.said
     assert "Traceback" not in outcome.said, outcome.said
     for name, pages in (("short", SHORT), ("long", LONG)):
@@ -60,8 +65,11 @@ def keep_one_rate(server: Server, outcome: Outcome) -> None:
         ("long", "long"),
     }
     # Whoever comes after a request waits for as long as that one costs.
-    for one, two in itertools.pairwise(server.arrivals):
-        assert two.at - one.at >= (QUICK if is_short(one) else SLOW) - WIDTH - SLACK, outcome.said
+    sent = [event for event in Ledger.read(ledger) if isinstance(event, Sent)]
+    assert len(sent) == SHORT + LONG
+    for one, two in itertools.pairwise(sent):
+        interval = QUICK if "/short/" in one.url else SLOW
+        assert (two.at - one.at) / 1e6 >= interval - WIDTH - SLACK, outcome.said
     # They took turns, and when one had ended the other went on.
     last = max(number for number, arrival in enumerate(server.arrivals) if is_short(arrival))
     assert SHORT < last < SHORT + LONG - 4
@@ -75,9 +83,9 @@ def is_short(arrival: Arrival) -> bool:
 @pytest.mark.parametrize("store", ["sqlite:limits.sqlite", "memory:"])
 def test_one_rate_for_both(tmp_path: Path, how: str, store: str) -> None:
     with Server() as server:
-        keep_one_rate(server, both(server, tmp_path, how, store))
+        keep_one_rate(server, both(server, tmp_path, how, store), tmp_path / "ledger.sqlite")
 
 
 def test_one_rate_for_both_in_postgres(tmp_path: Path, database: Database) -> None:
     with Server() as server:
-        keep_one_rate(server, both(server, tmp_path, "AsyncCrawlerProcess", database.url))
+        keep_one_rate(server, both(server, tmp_path, "AsyncCrawlerProcess", database.url), tmp_path / "ledger.sqlite")
