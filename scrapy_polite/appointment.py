@@ -107,8 +107,11 @@ class Connection:
         self.polite_encrypt().doWrite()
 
     def polite_encrypt(self) -> Any:
-        """Everything that was written goes through the TLS layer now; the transport below it."""
+        """Everything that was written goes through the TLS layer now, and later out of the transport below it (the answer) as
+        soon as it is given to the kernel, and not when the peer has acknowledged what was sent before (Nagle's algorithm,
+        RFC 9293 section 3.7.4; an acknowledgement may take 40 ms)."""
         tls, tcp = layers(self)
+        tcp.setTcpNoDelay(True)
         aggregator = getattr(tls, "_aggregator", None)
         if aggregator is not None:
             aggregator.flush()

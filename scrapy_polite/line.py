@@ -1,7 +1,8 @@
 """The line at the wire: requests that stand ready on a live connection and wait for the slot of a key that they share.
 
 Only the one at the head books, so at most one booking is under way per line. When the shared key makes it wait, nobody behind
-it is asked; when it waits for a key of its own (its site's Crawl-delay), those behind it may pass. One timer; nothing polls.
+it is asked; when it waits for a key of its own (its site's Crawl-delay), those behind it may pass that do not have that key.
+One timer; nothing polls.
 
 A local store answers at once, and the request goes in the same call. A store across a network answers a round trip later, with
 a slot that may lie a little ahead: the request goes inside of that slot, or the slot is lost and it books again.
@@ -37,6 +38,10 @@ key has anyway, so no rate is lost."""
 MEMORY: Final = 8
 """Slots over which it is averaged how many others take turns. Who has had so many in a row lets others go first once: one who
 is always the quickest would never learn that there are any."""
+
+
+KEYS: Final = 1_000
+"""Of them it is remembered who takes turns there, and until when they are not due."""
 
 
 class Timer(Protocol):
@@ -104,10 +109,42 @@ class Place(Protocol):
 class _Booking:
     """One that is under way. ``direct``: whoever asked is still in the call."""
 
-    __slots__ = ("asked", "direct", "entry")
+    __slots__ = ("asked", "direct", "entry", "want")
 
     def __init__(self, entry: Entry, asked: float) -> None:
-        self.entry, self.asked, self.direct = entry, asked, True
+        self.entry, self.want, self.asked, self.direct = entry, entry.want, asked, True
+
+
+class _Key:
+    """A key that has made somebody wait: since when it may be asked for again, and who else takes turns at it, in other
+    processes. ``turns``: how many slots go by from one of ours to the next, on average; 1: nobody else wants any. ``passed``:
+    those that others have had since ours."""
+
+    __slots__ = ("due", "expects", "in_a_row", "passed", "turns")
+
+    def __init__(self) -> None:
+        self.due = 0.0
+        self.turns = 1.0
+        self.passed = 0
+        self.in_a_row = 0
+        self.expects = False
+        """It was to be due: if it is not, somebody else has had the slot."""
+
+    def refused(self, until: float, width: float) -> None:
+        """It is due at ``until``; may be asked for then, or a little later, since others go first whose last slot is longer
+        ago. Or whoever is quickest would have all, and the others none."""
+        self.passed += self.expects
+        self.expects = True
+        behind = max(0.0, 1 - (self.passed + 1) / self.turns)
+        if self.in_a_row >= MEMORY:
+            self.in_a_row, behind = 0, 1.0
+        self.due = until + width * COURTESY * behind
+
+    def had(self) -> None:
+        if self.expects:
+            self.turns += (self.passed + 1 - self.turns) / MEMORY
+            self.in_a_row = 0 if self.passed else self.in_a_row + 1
+        self.passed, self.expects = 0, False
 
 
 class Line:
@@ -118,20 +155,11 @@ class Line:
         self._place = place
         self._width = width
         self._lock = RLock()
-        self._standing: dict[Entry, float] = {}
-        """Entry -> the time before which it need not be asked."""
-        self._blocked_until = 0.0
-        """Nobody need be asked before: the shared key makes everybody wait."""
+        self._standing: dict[Entry, None] = {}
+        self._keys: dict[str, _Key] = {}
         self._asking: Entry | None = None
         """Whose booking is under way, or has a slot that has not come yet."""
         self._timer: Timer | None = None
-        self._turns = 1.0
-        """How many slots go by from one of ours to the next; 1: nobody else wants any."""
-        self._passed = 0
-        """Slots that others have had since ours."""
-        self._in_a_row = 0
-        self._expects = False
-        """The shared key was to be due: if it is not, somebody else has had the slot."""
 
     def __len__(self) -> int:
         return len(self._standing)
@@ -139,7 +167,7 @@ class Line:
     def join(self, entry: Entry) -> None:
         """Stand at the end; asked at once unless somebody else must be asked first."""
         with self._lock:
-            self._standing[entry] = 0.0
+            self._standing[entry] = None
         self._serve()
         with self._lock:
             if entry in self._standing:
@@ -153,11 +181,9 @@ class Line:
                 self._disarm()
 
     def wake(self) -> None:
-        """The shared key, or one of those that wait for a key of their own, may be due sooner than was said."""
+        """A key may be due sooner than was said."""
         with self._lock:
-            self._blocked_until, self._expects = 0.0, False
-            for entry in self._standing:
-                self._standing[entry] = 0.0
+            self._keys.clear()
         self._serve()
 
     def _serve(self) -> None:
@@ -184,9 +210,16 @@ class Line:
 
     def _next(self) -> Entry | None:
         now = self._place.clock()
-        if now < self._blocked_until:
+        if self._due(self._shared) > now:
             return None
-        return next((entry for entry, not_before in self._standing.items() if not_before <= now), None)
+        return next((entry for entry in self._standing if self._may_ask(entry) <= now), None)
+
+    def _due(self, key: str) -> float:
+        known = self._keys.get(key)
+        return known.due if known is not None else 0.0
+
+    def _may_ask(self, entry: Entry) -> float:
+        return max((self._due(demand.key) for demand in entry.want), default=0.0)
 
     def _answered(self, booking: _Booking, answer: Booked | Wait) -> None:
         with self._lock:
@@ -195,7 +228,9 @@ class Line:
             if isinstance(answer, Wait):
                 self._refused(entry, answer, now)
             else:
-                self._had()
+                for demand in booking.want:
+                    if demand.key in self._keys:
+                        self._keys[demand.key].had()
                 # The store's clock was read between `asked` and now: the window that is right for both readings.
                 ahead = (answer.slot - answer.now) * MICROSECONDS
                 closes = booking.asked + ahead + self._width
@@ -209,34 +244,14 @@ class Line:
             self._serve()
 
     def _refused(self, entry: Entry, wait: Wait, now: float) -> None:
-        until = now + wait.micros * MICROSECONDS
-        if wait.key == self._shared:
-            self._passed += self._expects
-            self._expects = True
-            self._blocked_until = until + self._courtesy()
-        if entry not in self._standing:
-            return
-        if entry.gives_up(wait):
-            self._standing.pop(entry, None)
-            return
-        if wait.key != self._shared:
-            self._standing[entry] = until
-        if self._place.is_reactor():
-            entry.seal()
-
-    def _had(self) -> None:
-        if self._expects:
-            self._turns += (self._passed + 1 - self._turns) / MEMORY
-            self._in_a_row = 0 if self._passed else self._in_a_row + 1
-        self._passed, self._expects = 0, False
-
-    def _courtesy(self) -> float:
-        """Seconds by which others go first who wait for the same key, in other processes; the longer ago our last slot, the
-        fewer. Or whoever is quickest would have all, and the others none."""
-        if self._in_a_row >= MEMORY:
-            self._in_a_row = 0
-            return self._width * COURTESY
-        return self._width * COURTESY * max(0.0, 1 - (self._passed + 1) / self._turns)
+        if len(self._keys) > KEYS:
+            self._keys = {key: known for key, known in self._keys.items() if known.due > now}
+        self._keys.setdefault(wait.key, _Key()).refused(now + wait.micros * MICROSECONDS, self._width)
+        if entry in self._standing:
+            if entry.gives_up(wait):
+                self._standing.pop(entry, None)
+            elif self._place.is_reactor():
+                entry.seal()
 
     def _slot_opens(self, entry: Entry, slot: Booked, closes: float) -> None:
         with self._lock:
@@ -265,7 +280,7 @@ class Line:
     def _arm(self) -> None:
         self._disarm()
         if self._asking is None and self._standing:
-            soonest = max(self._blocked_until, min(self._standing.values()))
+            soonest = max(self._due(self._shared), min(map(self._may_ask, self._standing)))
             self._timer = self._place.later(max(0.0, soonest - self._place.clock()), self._expired)
 
     def _expired(self) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrapy_polite.limits.gcra import Booked, Wait
+from scrapy_polite.limits.gcra import Booked, Demand, Wait
 from scrapy_polite.line import Line
 
 if TYPE_CHECKING:
@@ -52,13 +52,14 @@ class Request:
 
     def __init__(self, wire: Wire, name: str, own_due: float = 0.0, patience: float = 60.0) -> None:
         self.wire, self.name, self.own_due, self.patience = wire, name, own_due, patience
+        self.site = f"site:{name}"
         self.alive = True
         self.sealable, self.sealed = True, False
         self.fate: list[str] = []
 
     @property
     def want(self) -> Want:
-        return (self,)  # type: ignore[return-value]  # The store of this test wants to know whose want it is.
+        return Demand(self.site, round(self.own_due * 1e6), 0), Demand("origin:o", 0, 0)
 
     def seal(self) -> None:
         self.sealed = self.sealable
@@ -141,13 +142,11 @@ class Wire:
 
     def decide(self, want: Want) -> Booked | Wait:
         self.asked += 1
-        request: Request = want[0]  # type: ignore[assignment]
-        now = self.clock.now
-        slot = max(now, self.due, request.own_due)
+        own, now = want[0], self.clock.now
+        slot = max(now, self.due, own.increment / 1e6)
         if slot > now + self.ahead + 1e-9:
-            return Wait(
-                max(1, round((slot - now) * 1e6)), "origin:o" if self.due >= request.own_due else f"site:{request.name}"
-            )
+            key = "origin:o" if self.due >= own.increment / 1e6 else own.key
+            return Wait(max(1, round((slot - now) * 1e6)), key)
         self.due = slot + self.interval
         return Booked(round(slot * 1e6), round(now * 1e6))
 
@@ -355,3 +354,15 @@ def test_who_is_alone_waits_for_nobody() -> None:
         wire.join(str(number))
     wire.clock.advance(60 * 0.2)
     assert wire.times()[-1] <= 49 * 0.2 + 49 / 8 * WIDTH / 2
+
+
+def test_who_waits_for_a_key_that_others_wait_for_too_is_not_passed_by_them() -> None:
+    wire = Wire(0.0)
+    for number in range(10):
+        request = Request(wire, str(number), own_due=1.0)
+        request.site = "site:one"
+        wire.line.join(request)
+        wire.clock.advance(0.01)
+    assert wire.asked == 1, "nobody else is asked for a key that is not due"
+    wire.clock.advance(2.0)
+    assert wire.names() == [str(number) for number in range(10)]

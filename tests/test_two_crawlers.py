@@ -72,7 +72,7 @@ def keep_one_rate(server: Server, outcome: Outcome, ledger: Path) -> None:
         assert (two.at - one.at) / 1e6 >= interval - WIDTH - SLACK, outcome.said
     # They took turns, and when one had ended the other went on.
     last = max(number for number, arrival in enumerate(server.arrivals) if is_short(arrival))
-    assert SHORT < last < SHORT + LONG - 4
+    assert SHORT <= last < SHORT + LONG - 4
 
 
 def is_short(arrival: Arrival) -> bool:
