@@ -12,7 +12,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from scrapy_polite.naming.hosts import Invalid, parse
+from scrapy_polite.naming.buckets import STYLES, Stores, Style
+from scrapy_polite.naming.hosts import Invalid, canonical_host, parse
 
 __all__ = ["FormError"]
 
@@ -132,6 +133,22 @@ def proxies(value: object) -> frozenset[str]:
             raise FormError(f"{item!r} is not the URL of a proxy")
         found.add(f"{target.scheme}://{target.host}:{target.port}")
     return frozenset(found)
+
+
+def stores(value: object) -> Stores:
+    """Object stores by host, with the style of their addresses; of a list, each host is known in both styles."""
+    value = _from_json(value)
+    given = dict(value) if isinstance(value, Mapping) else dict.fromkeys(map(str, sequence(value)), "both")
+    listed: dict[str, Style] = {}
+    for text, style in given.items():
+        host = canonical_host(str(text))
+        if isinstance(host, Invalid):
+            raise FormError(host.detail)
+        known = next((known for known in STYLES if known == style), None)
+        if known is None:
+            raise FormError(f"{style!r}, of {host}, is none of {', '.join(STYLES)}")
+        listed[host] = known
+    return Stores(listed)
 
 
 def _split_server(server: str) -> tuple[str, str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import time
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from scrapy.exceptions import CannotResolveHostError, DownloadTimeoutError
 from scrapy.utils.misc import build_from_crawler, load_object
@@ -21,6 +20,7 @@ from scrapy_polite.dns.resolver import NoAnswer
 from scrapy_polite.errors import RequestRefused, Unprotected
 from scrapy_polite.guard.policy import Refused
 from scrapy_polite.naming.hosts import Invalid, parse
+from scrapy_polite.naming.sending import as_sent
 from scrapy_polite.politeness import Politeness
 from scrapy_polite.resolver import VISIT, Visit, layers_in_place
 from scrapy_polite.settings import FALLBACK_HANDLERS
@@ -190,17 +190,12 @@ def polite_pool(inner: Any, lines: Lines) -> PolitePool | PoliteHttp2Pool:
 
 
 def canonical(request: Request, target: Target) -> Request:
-    """The request itself; or, where another parser would read another host or port out of its URL than ours did, one for
+    """The request itself; or, where another parser might read another host, port or path out of its URL than ours did, one for
     the canonical URL, so that what was checked is what is sent."""
-    try:
-        parts = urlsplit(request.url)
-        host, port = parts.hostname or "", parts.port
-    except ValueError:
-        host, port = "", None
-    default = 443 if target.scheme == "https" else 80
-    if host == target.host and (port or default) == target.port and "\\" not in request.url:
+    url = as_sent(request.url, target)
+    if url == request.url:
         return request
-    changed: Request = request.replace(url=target.url)
+    changed: Request = request.replace(url=url)
     changed.meta["polite"] = request.meta["polite"]
     return changed
 

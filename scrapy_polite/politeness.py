@@ -25,7 +25,8 @@ from scrapy_polite.guard.policy import Refused
 from scrapy_polite.hearing import Hearing
 from scrapy_polite.limits.plan import Charge, plan
 from scrapy_polite.naming.hosts import Invalid, IPAddress, Target, parse
-from scrapy_polite.naming.sites import Sites, own_key
+from scrapy_polite.naming.keys import chain_key, own_key
+from scrapy_polite.naming.sites import Sites
 from scrapy_polite.origins.cachestatus import hit_or_miss
 from scrapy_polite.origins.placing import place
 from scrapy_polite.paths import ledger_path, store_url, writable
@@ -94,7 +95,7 @@ class Politeness:
         self.resolver = resolver
         self.ledger = ledger
         self._stats = stats
-        self._sites = Sites()
+        self._sites = Sites(config.stores)
         self._placed: dict[str, Placed] = _Remembering()
         self._least: dict[str, float] = _Remembering()
         self._hearing = Hearing(config.ladders, random.random)
@@ -168,6 +169,10 @@ class Politeness:
         """What the request waits under: its narrowest key that its URL alone tells. An invalid URL waits for nothing."""
         return self._sites.of(url)
 
+    def own_key(self, target: Target) -> str | None:
+        """The key of the bucket or of the account of an image service that the URL tells; None for a site."""
+        return own_key(target, self.config.stores)
+
     def keys_of(self, site: str) -> tuple[str, ...] | None:
         """The keys of a site that was placed, as long as that stands."""
         found = self._placed.get(site)
@@ -184,7 +189,7 @@ class Politeness:
             return refused or Refused(target.reason, target.detail)
         if refused is not None and not self.lets_through(refused):
             return refused
-        site = own_key(target) or target.site
+        site = self.own_key(target) or target.site
         found = self._placed.get(site)
         if found is not None and found.host == target.host and found.expires > time.monotonic():
             return target, found
@@ -219,10 +224,15 @@ class Politeness:
 
     async def _place(self, target: Target, answer: Answer) -> Placed:
         found = place(target.host, answer.chain, answer.addresses)
-        own = own_key(target)
+        own = self.own_key(target)
         origin = None
+        evidence = found.evidence
         if own is not None:
             keys: tuple[str, ...] = (own,)
+        elif shared := chain_key(target, answer.chain, self.config.stores):
+            # A custom domain is a site, with a robots.txt and holds of its own, in front of what it shares with others.
+            keys = (target.site, shared)
+            evidence = (*evidence, f"{target.host} is a custom domain of {shared}")
         else:
             origin = await self._origin(found.anchors, found.name)
             keys = tuple(key for key in (target.site, found.edge, origin) if key)
@@ -232,7 +242,7 @@ class Politeness:
             answer.addresses,
             keys,
             origin,
-            found.evidence,
+            evidence,
             found.confidence,
             answer.expires,
         )

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
+    from scrapy_polite.naming.buckets import Stores
+
 __all__ = ["SETTINGS", "Config", "Setting"]
 
 T = TypeVar("T")
@@ -120,6 +122,16 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
         "a number from 0 to 1000000000, in cost units",
         "The burst tolerance of one bucket.",
         forms.number(low=0, high=1e9),
+    ),
+    Setting(
+        "POLITE_BUCKET_HOSTS",
+        [],
+        "a list of hosts, or a dict from hosts to `path`, `host` or `both`",
+        "Hosts of object stores that no list can know: MinIO, Ceph and others that somebody runs for himself. A bucket there "
+        "has a key of its own, as at the large providers. `path`: the bucket is first in the path "
+        "(`https://minio.example/photos/1.jpg`); `host`: it stands in front of the host (`https://photos.ceph.example/1.jpg`); "
+        "`both`, which a list means: either. A host has no port and no scheme.",
+        forms.stores,
     ),
     Setting("POLITE_ORIGIN_CONCURRENCY", 8, "a whole number from 1", "Requests in flight per origin and process.", forms.count),
     Setting(
@@ -306,6 +318,7 @@ class Config:
     ladders: Ladders
     policy: Policy
     proxies: frozenset[str]
+    stores: Stores
     report_only: bool
     width: int
     """Of a slot, in microseconds."""
@@ -345,6 +358,7 @@ class Config:
                 ports=value("POLITE_ALLOW_PORTS"),
             ),
             proxies=value("POLITE_TRUSTED_PROXIES"),
+            stores=value("POLITE_BUCKET_HOSTS"),
             report_only=value("POLITE_GUARD") == "report",
             width=round(value("POLITE_SLOT_WIDTH") * MICROSECONDS),
             max_wait=value("POLITE_MAX_WAIT"),

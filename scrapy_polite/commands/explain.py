@@ -90,7 +90,7 @@ class Explainer:
         found = _blank(url)
         if isinstance(target, Invalid):
             return found | {"admitted": False, "reason": f"{target.reason}: {target.detail}"}
-        site = own_key(target) or target.site
+        site = self._politeness.own_key(target) or target.site
         found["site"] = site
         if refused is not None:
             found |= {"admitted": False, "reason": f"{refused.reason}: {refused.detail}"}

@@ -60,6 +60,17 @@ class Target:
         """The key of the site: ``site:`` and the canonical host."""
         return f"site:{self.host}"
 
+    @property
+    def written(self) -> str:
+        """The host as it stands in a URL: an IPv6 address in brackets."""
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+    @property
+    def path(self) -> str:
+        """What follows the authority in `url`: path, query and fragment, beginning with a slash where there is a path."""
+        at = self.url.find("/", len(self.scheme) + 3)
+        return self.url[at:] if at >= 0 else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Invalid:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from scrapy_polite.naming.buckets import bucket_key
+from scrapy_polite.naming.buckets import KNOWN
 from scrapy_polite.naming.hosts import MAX_URL, Invalid, parse
-from scrapy_polite.naming.imageservices import image_service_key
+from scrapy_polite.naming.keys import may_have_key, own_key
 
 if TYPE_CHECKING:
-    from scrapy_polite.naming.hosts import Target
+    from scrapy_polite.naming.buckets import Stores
 
-__all__ = ["Sites", "own_key"]
+__all__ = ["Sites"]
 
 REMEMBERED: Final = 10_000
 """Spellings of scheme, host and port; when there are more, it begins anew."""
@@ -26,7 +25,8 @@ _PLAIN = re.compile(r"https?://[a-z0-9.-]+(?::[0-9]+)?/")
 class Sites:
     """Sites by URL. Not for several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, stores: Stores = KNOWN) -> None:
+        self._stores = stores
         self._known: dict[str, str] = {}
 
     def of(self, url: str) -> str:
@@ -38,15 +38,10 @@ class Sites:
         target = parse(url)
         if isinstance(target, Invalid):
             return ""
-        own = own_key(target)
         # A host whose paths name buckets or accounts has several keys.
-        if plain is not None and own is None and own_key(replace(target, url=f"{plain[0]}some/path")) is None:
-            if len(self._known) >= REMEMBERED:
-                self._known.clear()
-            self._known[plain[0]] = target.site
-        return own or target.site
-
-
-def own_key(target: Target) -> str | None:
-    """The key of a bucket or of an account of an image service, which are limited for themselves."""
-    return bucket_key(target) or image_service_key(target)
+        if plain is None or may_have_key(target.host, self._stores):
+            return own_key(target, self._stores) or target.site
+        if len(self._known) >= REMEMBERED:
+            self._known.clear()
+        self._known[plain[0]] = target.site
+        return target.site
