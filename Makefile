@@ -8,14 +8,17 @@ READY := $(VENV)/.ready
 SCRAPYD_READY := $(SCRAPYD)/.ready
 # How many tests run at the same time.
 JOBS ?= 2
+# How long each fuzz run lasts.
+FUZZ_SECONDS ?= 60
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test compare bench-limits lint types docs clean
+.PHONY: help demo test fuzz compare bench-limits lint types docs clean
 
 help:
 	@echo 'make demo      set up, crawl the town politely, and prove it (DEMO="--short" for a quick one)'
 	@echo 'make test      set up, and run the tests (PYTEST="-k wire" for some)'
+	@echo 'make fuzz      look for URLs that break the names, for FUZZ_SECONDS (default 60)'
 	@echo 'make compare   the same town with stock Scrapy, with AutoThrottle, and with scrapy_polite: one table'
 	@echo 'make bench-limits  what the limits cost and how well they are kept (BENCH="--short" for a quick one)'
 	@echo 'make lint types docs'
@@ -48,6 +51,11 @@ demo: $(READY)
 
 test: $(READY) $(SCRAPYD_READY)
 	$(BIN)/python -m pytest -q -n $(JOBS) $(PYTEST)
+
+# Atheris has wheels for some versions of Python only; without it the inputs are mutated at random.
+fuzz: $(READY)
+	@$(BIN)/pip install -q -e '.[fuzz]' || echo 'atheris cannot be installed here'
+	$(BIN)/python tests/fuzz/fuzz_naming.py $(FUZZ_SECONDS)
 
 compare: $(READY)
 	cd example_project && ../$(BIN)/python compare.py $(COMPARE)

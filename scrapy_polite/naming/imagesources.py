@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["canonical_source"]
 
+_FETCHED: Final = ("http", "https")
+
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
@@ -39,6 +41,8 @@ class _Asked:
 def canonical_source(target: Target) -> str | None:
     """The canonical URL of the image that is resized; the URL itself where it asks for no size. None where the URL is of no
     service that is known, or where the source cannot be told (encrypted, a file of the server, another scheme)."""
+    if target.scheme not in _FETCHED:
+        return None
     whole = target.path.partition("#")[0]
     path, _, query = whole.partition("?")
     asked = _Asked(target.url[: len(target.url) - len(target.path)], path, query)
@@ -47,7 +51,7 @@ def canonical_source(target: Target) -> str | None:
     if found is None:
         return None
     source = parse(found)
-    return source.url if isinstance(source, Target) and source.scheme in ("http", "https") else None
+    return source.url if isinstance(source, Target) and source.scheme in _FETCHED else None
 
 
 # -- services with hosts of their own
