@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import pytest
 from hypothesis import given, settings
@@ -162,6 +162,10 @@ def judge_agrees(url: str) -> None:
     assert sent.isascii()
     for read in read_by_others(sent, found.scheme):
         assert read == Read(read.reader, found.host, found.port), (url, sent)
+    # A server may take the path as it stands: no detours, and no slash that is none to it.
+    path = urlsplit(sent).path
+    assert "\\" not in path, (url, sent)
+    assert not {".", ".."} & set(map(unquote, path.split("/"))), (url, sent)
     for text in (sent, Request(sent).url):
         again = target(text)
         assert (again.host, again.port, again.scheme, again.userinfo) == (found.host, found.port, found.scheme, False), (
