@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -98,7 +99,8 @@ def spelt_url(host: str, rest: str, pick: Chooser, *, scheme: str = "http") -> s
 def spelt_path(path: str, pick: Chooser) -> str:
     """A path whose letters and digits are escaped here and there, and that makes detours."""
     spelt = "".join(
-        pick.choice((c, c, c, f"%{ord(c):02X}", f"%{ord(c):02x}")) if c.isalnum() or c in "-_~" else c for c in path
+        pick.choice((c, c, c, f"%{ord(c):02X}", f"%{ord(c):02x}")) if len(c) == 1 and (c.isalnum() or c in "-_~") else c
+        for c in re.findall(r"%[0-9A-Fa-f]{2}|.", path)
     )
     detour = pick.choice(("", "", "", "/.", "/%2e", "/x/..", "/x/y/../.%2E", "/x/%2e%2E"))
     return detour + (spelt.replace("/", "\\", 1) if pick.randint(0, 7) == 0 else spelt)

@@ -120,6 +120,32 @@ def test_every_listed_address_of_a_bucket_may_be_spelt_differently(listed: tuple
 
 # -- parse and as_sent on anything
 
+PATHS = st.lists(
+    st.sampled_from(
+        [
+            "/",
+            "/",
+            "/",
+            "\\",
+            ".",
+            "..",
+            "%2e",
+            "%2E",
+            "a",
+            "%5c",
+            ";",
+            "?",
+            "#",
+            "\t",
+            "\u0130",
+            "\u017f",
+            "\u212a",
+            "\x7f",
+            " ",
+        ]
+    ),
+    max_size=8,
+).map("".join)
 PIECES = st.text(
     st.sampled_from("abz019xX.-_%:[]@\\/?#;&=+|{}^ \t\r\n\x00\x7f\u00df\u3002\uff0e\uff11\u2460\u200b\u0130\u212a"), max_size=30
 )
@@ -140,6 +166,7 @@ ANYTHING = st.one_of(
         ),
         PIECES,
     ).map("".join),
+    st.tuples(st.sampled_from(["http://a.example/", "https://s3.amazonaws.com/b/"]), PATHS).map("".join),
 )
 
 
@@ -243,6 +270,9 @@ def test_the_bucket_that_is_sent_to_is_the_bucket_that_was_judged(url: str, pick
         ("http://a.example/a\\..\\b", "http://a.example/b"),
         ("http://a.example/a/.\t./b", "http://a.example/b"),
         ("http://a.example/ä", "http://a.example/%C3%A4"),
+        ("http://a.example/\u0130", "http://a.example/%C4%B0"),  # of one case with i,
+        ("http://a.example/\u017f", "http://a.example/%C5%BF"),  # with s,
+        ("http://a.example/\u212a", "http://a.example/%E2%84%AA"),  # and with k
         ("http://a.example/a b", "http://a.example/a%20b"),
         ("http://a.example/a\x7fb", "http://a.example/a%7Fb"),
     ],

@@ -70,7 +70,7 @@ _TRANSFORMATION: Final = re.compile(
     r"|\$\w+"
 )
 _PRIVATE: Final = re.compile(r"https?://([a-z0-9_-]+?)-res(?:-[1-5])?\.cloudinary\.com")
-_TAIL: Final = re.compile(r"/(?P<source>https?(?::|%3a)(?:/|%2f).+)", re.IGNORECASE)
+_TAIL: Final = re.compile(r"/(?P<source>https?(?::|%3a)(?:/|%2f).+)", re.IGNORECASE | re.ASCII)
 
 
 def _is_asked(part: str) -> bool:
@@ -230,7 +230,7 @@ _THUMBOR: Final = re.compile(
         /(?P<source>.+)\Z""",
     re.VERBOSE | re.ASCII,
 )
-_HOST_FIRST: Final = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+/", re.IGNORECASE)
+_HOST_FIRST: Final = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+/", re.IGNORECASE | re.ASCII)
 
 
 def _thumbor(asked: _Asked) -> str | None:
@@ -244,8 +244,8 @@ def _thumbor(asked: _Asked) -> str | None:
     return f"http://{source}" if _HOST_FIRST.match(source) else None
 
 
-_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
-_ABSOLUTE: Final = re.compile(r"(?P<scheme>https?):/{1,2}(?=[^/])", re.IGNORECASE)
+_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE | re.ASCII)
+_ABSOLUTE: Final = re.compile(r"(?P<scheme>https?):/{1,2}(?=[^/])", re.IGNORECASE | re.ASCII)
 
 
 def _absolute(text: str) -> str | None:

@@ -25,8 +25,8 @@ __all__ = ["as_sent"]
 # without segments of dots, which the Standard resolves and a server may not: `/a/../b` is bucket a to one and b to the
 # other. `%2e` is a dot to the Standard. In a query and in a fragment the same characters mean the same to everybody.
 _PLAIN_REST = re.compile(
-    r"""(?: (?: / (?! (?: \. | %2e ){1,2} (?: [/?\#] | \Z ) ) [!"$-.0->@-\[\]-~]* )+ (?: [?\#] [!-~]* )? )?\Z""",
-    re.VERBOSE | re.IGNORECASE,
+    r"""(?: (?: / (?! (?: \. | %2[eE] ){1,2} (?: [/?\#] | \Z ) ) [!"$-.0->@-\[\]-~]* )+ (?: [?\#] [!-~]* )? )?\Z""",
+    re.VERBOSE,
 )
 
 
