@@ -1,4 +1,4 @@
-"""All benchmarks of the limits, one after the other.
+"""All benchmarks, one after the other.
 
     python -m benchmarks [--short] [--json DIRECTORY] [--only NAME ...]
 
@@ -22,6 +22,7 @@ SHORT = {
     "processes": ["--short"],
     "crawl": ["--short"],
     "simulate": ["--short"],
+    "naming": ["--short"],
 }
 """Every benchmark, and its short form."""
 

@@ -61,6 +61,22 @@ def first_column(text: str, below: str = "") -> list[str]:
     return re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)
 
 
+# -- names
+
+
+def test_every_provider_of_a_key_is_documented() -> None:
+    from scrapy_polite.naming.imageservices import SERVICES
+    from scrapy_polite.naming.objectstores import ROWS
+
+    def providers(part: str) -> set[str]:
+        rows = re.findall(r"^\| (`[^|]*`) \|", part, re.MULTILINE)
+        return {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+
+    buckets, services = page("names.md").split("## Image services")
+    assert providers(buckets) == {row.provider for row in ROWS} | {"listed"}
+    assert providers(services) == {service.provider for service in SERVICES}
+
+
 # -- stats
 
 

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final, Literal, get_args
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from scrapy_polite.naming.objectstores import PATH_STYLE, ROWS, Row, domain_of
+from scrapy_polite.naming.objectstores import PATH_STYLE, ROWS, Row, compiled, domain_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,7 +53,7 @@ class Stores:
         percent-encoded.
         """
         for row in self._rows.get(domain_of(target.host), ()):
-            if named := row.host.match(target.host):
+            if named := compiled(row.host).fullmatch(target.host):
                 return _key(row, named, target.path)
         return None
 
@@ -64,7 +64,7 @@ class Stores:
         (docs.aws.amazon.com/AmazonS3/latest/userguide/VirtualHosting.html, cloud.google.com/storage/docs/request-endpoints).
         """
         for row in self._rows.get(domain_of(name), ()):
-            if named := row.host.match(name):
+            if named := compiled(row.host).fullmatch(name):
                 groups = named.groupdict()
                 if row.by_host_header and not (groups.get("bucket") or groups.get("own")):
                     return _written(row, groups.get("scope"), target.host)
@@ -78,7 +78,7 @@ def _listed(host: str, style: Style) -> Row:
     return Row(
         "listed",
         (domain_of(host),),
-        re.compile(rf"{bucket}{scope}\Z"),
+        bucket + scope,
         "POLITE_BUCKET_HOSTS",
         () if style == "host" else PATH_STYLE,
         by_host_header=False,
@@ -90,7 +90,7 @@ def _key(row: Row, named: re.Match[str], path: str) -> str | None:
     scope, bucket = found.get("scope"), found.get("bucket") or found.get("own")
     if bucket is None:
         path = same_path(path)
-        in_path = next((match for pattern in row.paths if (match := pattern.match(path))), None)
+        in_path = next((match for pattern in row.paths if (match := compiled(pattern).match(path))), None)
         if in_path is None:
             return None
         found = in_path.groupdict()

@@ -7,12 +7,11 @@ imgproxy) works on the site's servers or in front of them, and is charged to the
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from scrapy_polite.naming.buckets import same_path
-from scrapy_polite.naming.objectstores import domain_of
+from scrapy_polite.naming.objectstores import compiled, domain_of
 
 if TYPE_CHECKING:
     from scrapy_polite.naming.hosts import Target
@@ -36,121 +35,109 @@ class Service:
 
     provider: str
     domains: tuple[str, ...]
-    host: re.Pattern[str]
+    host: str
     source: str
-    path: re.Pattern[str] | None = None
+    path: str | None = None
     account: str | None = None
     folds: bool = True
-
-
-def _host(pattern: str) -> re.Pattern[str]:
-    return re.compile(rf"{pattern}\Z")
 
 
 #: No service has longer names; what is longer shall not become a key.
 MAX_ACCOUNT: Final = 255
 
-_FIRST: Final = re.compile(r"/(?P<account>[\w-]+)/", re.ASCII)
+_FIRST: Final = r"/(?P<account>[A-Za-z0-9_-]+)/"
 _CLOUDINARY: Final = "cloudinary.com/documentation/advanced_url_delivery_options, 2026-11"
 _UNPIC: Final = "unpic, data/domains.json and data/subdomains.json, 2026-11"
 
 SERVICES: Final = (
     # Behind res-1 to res-5 is the same as behind res: browsers once opened few connections per host.
-    Service("cloudinary", ("cloudinary.com",), _host(r"res(?:-[1-5])?\.cloudinary\.com"), _CLOUDINARY, _FIRST),
-    Service(
-        "cloudinary", ("cloudinary.com",), _host(r"(?P<account>[a-z0-9_-]+?)-res(?:-[1-5])?\.cloudinary\.com"), _CLOUDINARY
-    ),
-    Service(
-        "imgix", ("imgix.net",), _host(r"(?P<account>[a-z0-9_-]+)\.imgix\.net"), "docs.imgix.com, creating sources, 2026-11"
-    ),
+    Service("cloudinary", ("cloudinary.com",), r"res(?:-[1-5])?\.cloudinary\.com", _CLOUDINARY, _FIRST),
+    Service("cloudinary", ("cloudinary.com",), r"(?P<account>[a-z0-9_-]+?)-res(?:-[1-5])?\.cloudinary\.com", _CLOUDINARY),
+    Service("imgix", ("imgix.net",), r"(?P<account>[a-z0-9_-]+)\.imgix\.net", "docs.imgix.com, creating sources, 2026-11"),
     # Customers of imgix on hosts of their own.
-    Service("imgix", ("unsplash.com",), _host(r"images\.unsplash\.com"), _UNPIC, account="images.unsplash.com"),
-    Service("prismic", ("prismic.io",), _host(r"images\.prismic\.io"), _UNPIC, _FIRST),
-    Service("datocms", ("datocms-assets.com",), _host(r"www\.datocms-assets\.com"), _UNPIC, _FIRST),
+    Service("imgix", ("unsplash.com",), r"images\.unsplash\.com", _UNPIC, account="images.unsplash.com"),
+    Service("prismic", ("prismic.io",), r"images\.prismic\.io", _UNPIC, _FIRST),
+    Service("datocms", ("datocms-assets.com",), r"www\.datocms-assets\.com", _UNPIC, _FIRST),
     Service(
         "sanity",
         ("sanity.io",),
-        _host(r"cdn\.sanity\.io"),
+        r"cdn\.sanity\.io",
         _UNPIC,
-        re.compile(r"/(?:images|files)/(?P<account>[\w-]+)/", re.ASCII),
+        r"/(?:images|files)/(?P<account>[A-Za-z0-9_-]+)/",
     ),
     Service(
         "cloudflare",
         ("imagedelivery.net",),
-        _host(r"imagedelivery\.net"),
+        r"imagedelivery\.net",
         "developers.cloudflare.com/images, serve uploaded images, 2026-11",
         _FIRST,
         folds=False,
     ),
-    Service("imagekit", ("imagekit.io",), _host(r"ik\.imagekit\.io"), "imagekit.io/docs/transformations, 2026-11", _FIRST),
-    Service("sirv", ("sirv.com",), _host(r"(?P<account>[a-z0-9-]+)\.sirv\.com"), _UNPIC),
-    Service("gumlet", ("gumlet.io",), _host(r"(?P<account>[a-z0-9-]+)\.gumlet\.io"), _UNPIC),
-    Service("cloudimg", ("cloudimg.io",), _host(r"(?P<account>[a-z0-9-]+)\.cloudimg\.io"), _UNPIC),
+    Service("imagekit", ("imagekit.io",), r"ik\.imagekit\.io", "imagekit.io/docs/transformations, 2026-11", _FIRST),
+    Service("sirv", ("sirv.com",), r"(?P<account>[a-z0-9-]+)\.sirv\.com", _UNPIC),
+    Service("gumlet", ("gumlet.io",), r"(?P<account>[a-z0-9-]+)\.gumlet\.io", _UNPIC),
+    Service("cloudimg", ("cloudimg.io",), r"(?P<account>[a-z0-9-]+)\.cloudimg\.io", _UNPIC),
     Service(
         "uploadcare",
         ("ucarecdn.com",),
-        _host(r"ucarecdn\.com"),
+        r"ucarecdn\.com",
         "uploadcare.com/docs/cdn-operations, 2026-11",
         account="ucarecdn.com",
     ),
     # A free service that a few people run, without accounts: all that is asked of it is one.
-    Service(
-        "weserv", ("wsrv.nl", "weserv.nl"), _host(r"(?:wsrv|images\.weserv)\.nl"), "wsrv.nl/docs, 2026-11", account="wsrv.nl"
-    ),
+    Service("weserv", ("wsrv.nl", "weserv.nl"), r"(?:wsrv|images\.weserv)\.nl", "wsrv.nl/docs, 2026-11", account="wsrv.nl"),
     # i0 to i3 are one; the path names the site whose images they are.
     Service(
         "photon",
         ("wp.com",),
-        _host(r"i[0-3]\.wp\.com"),
+        r"i[0-3]\.wp\.com",
         "developer.wordpress.com/docs/photon, 2026-11",
-        re.compile(r"/(?P<account>[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)/"),
+        r"/(?P<account>[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)/",
     ),
     Service(
         "statically",
         ("statically.io",),
-        _host(r"cdn\.statically\.io"),
+        r"cdn\.statically\.io",
         _UNPIC,
-        re.compile(r"/img/(?P<account>[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)/"),
+        r"/img/(?P<account>[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)/",
     ),
     Service(
         "shopify",
         ("shopify.com",),
-        _host(r"cdn\.shopify\.com"),
+        r"cdn\.shopify\.com",
         "shopify.dev/docs/api/liquid/filters/image_url, 2026-11",
-        re.compile(r"/s/files/1/(?P<account>[0-9]{1,4}/[0-9]{1,4}(?:/[0-9]{1,4})?)/"),
+        r"/s/files/1/(?P<account>[0-9]{1,4}/[0-9]{1,4}(?:/[0-9]{1,4})?)/",
     ),
     # A file's name begins with its owner's number.
-    Service(
-        "wix", ("wixstatic.com",), _host(r"static\.wixstatic\.com"), _UNPIC, re.compile(r"/media/(?P<account>[A-Za-z0-9]+)_")
-    ),
+    Service("wix", ("wixstatic.com",), r"static\.wixstatic\.com", _UNPIC, r"/media/(?P<account>[A-Za-z0-9]+)_"),
     Service(
         "squarespace",
         ("squarespace-cdn.com",),
-        _host(r"images\.squarespace-cdn\.com"),
+        r"images\.squarespace-cdn\.com",
         "developers.squarespace.com, image loader, 2026-11",
-        re.compile(r"/content/(?:v1/)?(?P<account>[0-9a-f]{24})/"),
+        r"/content/(?:v1/)?(?P<account>[0-9a-f]{24})/",
     ),
-    Service("contentful", ("ctfassets.net",), _host(r"images\.ctfassets\.net"), _UNPIC, _FIRST),
+    Service("contentful", ("ctfassets.net",), r"images\.ctfassets\.net", _UNPIC, _FIRST),
     Service(
         "storyblok",
         ("storyblok.com",),
-        _host(r"a(?:-[a-z]{2})?\.storyblok\.com"),
+        r"a(?:-[a-z]{2})?\.storyblok\.com",
         _UNPIC,
-        re.compile(r"/f/(?P<account>[0-9]+)/"),
+        r"/f/(?P<account>[0-9]+)/",
     ),
     Service(
         "scene7",
         ("scene7.com",),
-        _host(r"s[0-9]+d[0-9]+\.scene7\.com"),
+        r"s[0-9]+d[0-9]+\.scene7\.com",
         _UNPIC,
-        re.compile(r"/is/image/(?P<account>\w+)/", re.ASCII),
+        r"/is/image/(?P<account>[A-Za-z0-9_]+)/",
     ),
     Service(
         "contentstack",
         ("contentstack.io", "contentstack.com"),
-        _host(r"(?:[a-z-]+-)?images\.contentstack\.(?:io|com)"),
+        r"(?:[a-z-]+-)?images\.contentstack\.(?:io|com)",
         _UNPIC,
-        re.compile(r"/v3/assets/(?P<account>\w+)/", re.ASCII),
+        r"/v3/assets/(?P<account>[A-Za-z0-9_]+)/",
     ),
 )
 """Every form; the first one that fits host and path is the one."""
@@ -175,12 +162,12 @@ def has_services(host: str) -> bool:
 def service_of(host: str, path: str | None) -> tuple[Service, str] | None:
     """The service at a canonical host, and the account that host and path name; without a path, the host alone must."""
     for service in _BY_DOMAIN.get(domain_of(host), ()):
-        named = service.host.match(host)
+        named = compiled(service.host).fullmatch(host)
         if named is None:
             continue
         account = named.groupdict().get("account") or service.account
         if service.path is not None:
-            in_path = service.path.match(same_path(path)) if path is not None else None
+            in_path = compiled(service.path).match(same_path(path)) if path is not None else None
             account = in_path["account"] if in_path is not None else None
         if account is not None and len(account) <= MAX_ACCOUNT:
             # One level below the provider: the parts of a number are one name.

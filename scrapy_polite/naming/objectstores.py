@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
-__all__ = ["PATH_STYLE", "ROWS", "Row", "domain_of"]
+__all__ = ["PATH_STYLE", "ROWS", "Row", "compiled", "domain_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +29,8 @@ class Row:
         domains: the last two labels that its hosts may have.
         host: pattern of the whole host, with groups bucket, scope and own.
         source: where the form is documented, and when that was read.
-        paths: how the bucket is read where the host does not name it. A pattern without a bucket group that matches says
-            that this path is no bucket's.
+        paths: patterns of how the bucket is read where the host does not name it. One without a bucket group that matches
+            says that this path is no bucket's.
         by_host_header: whether a custom domain that is a CNAME for a host of the row without a bucket is itself the name of
             the bucket: the store then goes by the Host header.
         folds: names in upper and in lower case are one.
@@ -37,11 +38,15 @@ class Row:
 
     provider: str
     domains: tuple[str, ...]
-    host: re.Pattern[str]
+    host: str
     source: str
-    paths: tuple[re.Pattern[str], ...] = ()
+    paths: tuple[str, ...] = ()
     by_host_header: bool = True
     folds: bool = False
+
+
+compiled = cache(re.compile)
+"""A pattern, compiled when it is first needed: a crawl meets few of all these hosts, and the table is there at once."""
 
 
 def domain_of(host: str) -> str:
@@ -51,26 +56,22 @@ def domain_of(host: str) -> str:
 
 PATH_STYLE: Final = (
     # The host answers robots.txt for all its buckets together.
-    re.compile(r"/robots\.txt(?:[?#]|\Z)"),
-    re.compile(r"/(?P<bucket>[^/?#]+)"),
+    r"/robots\.txt(?:[?#]|\Z)",
+    r"/(?P<bucket>[^/?#]+)",
 )
 """The bucket is the first segment of the path."""
 
 _BUCKET: Final = r"(?:(?P<bucket>.+)\.)?"
 _REGION: Final = r"[a-z]{2,5}(?:-[a-z]+)+-[0-9]+"
 # China and the European sovereign cloud are partitions of their own, with these suffixes.
-_AMAZON: Final = r"\.amazonaws\.(?:com|com\.cn|eu)\Z"
+_AMAZON: Final = r"\.amazonaws\.(?:com|com\.cn|eu)"
 _AWS: Final = ("amazonaws.com", "com.cn", "amazonaws.eu")
 _BOTOCORE: Final = "botocore 1.44.8, endpoint-tests-1.json of s3, 2026-11"
 
 
-def _host(pattern: str) -> re.Pattern[str]:
-    return re.compile(rf"{pattern}\Z")
-
-
 def _s3_like(provider: str, domains: tuple[str, ...], endpoint: str, source: str) -> Row:
     """A store that copies S3: `endpoint` alone is path style, with one more part in front it names a bucket."""
-    return Row(provider, domains, _host(_BUCKET + endpoint), source, PATH_STYLE)
+    return Row(provider, domains, _BUCKET + endpoint, source, PATH_STYLE)
 
 
 def _rclone(name: str) -> str:
@@ -82,36 +83,36 @@ _AMAZON_ROWS: Final = (
     Row(
         "s3",
         _AWS,
-        re.compile(r"(?P<own>.+)\.(?P<scope>accesspoint)\.vpce-[a-z0-9-]+\.s3\." + _REGION + r"\.vpce" + _AMAZON),
+        r"(?P<own>.+)\.(?P<scope>accesspoint)\.vpce-[a-z0-9-]+\.s3\." + _REGION + r"\.vpce" + _AMAZON,
         _BOTOCORE,
     ),
     Row(
         "s3",
         _AWS,
-        re.compile(rf"(?P<own>[a-z0-9-]+)\.s3-(?P<scope>accesspoint)(?:-fips)?(?:\.dualstack)?\.{_REGION}{_AMAZON}"),
+        rf"(?P<own>[a-z0-9-]+)\.s3-(?P<scope>accesspoint)(?:-fips)?(?:\.dualstack)?\.{_REGION}{_AMAZON}",
         _BOTOCORE,
     ),
-    Row("s3", _AWS, re.compile(rf"(?P<own>[a-z0-9-]+)\.(?P<scope>mrap)\.accesspoint\.s3-global{_AMAZON}"), _BOTOCORE),
-    Row("s3", _AWS, re.compile(rf"(?P<own>[a-z0-9-]+)\.s3-(?P<scope>object-lambda)(?:-fips)?\.{_REGION}{_AMAZON}"), _BOTOCORE),
+    Row("s3", _AWS, rf"(?P<own>[a-z0-9-]+)\.(?P<scope>mrap)\.accesspoint\.s3-global{_AMAZON}", _BOTOCORE),
+    Row("s3", _AWS, rf"(?P<own>[a-z0-9-]+)\.s3-(?P<scope>object-lambda)(?:-fips)?\.{_REGION}{_AMAZON}", _BOTOCORE),
     Row(
         "s3",
         _AWS,
-        re.compile(rf"(?P<own>[a-z0-9-]+\.(?:op-[a-z0-9]+|ec2))\.s3-(?P<scope>outposts)\.{_REGION}{_AMAZON}"),
+        rf"(?P<own>[a-z0-9-]+\.(?:op-[a-z0-9]+|ec2))\.s3-(?P<scope>outposts)\.{_REGION}{_AMAZON}",
         _BOTOCORE,
     ),
     # Directory buckets: the name ends in its zone and --x-s3 (--xa-s3: an access point), also where the host is for control.
     Row(
         "s3",
         _AWS,
-        re.compile(rf"(?P<bucket>[a-z0-9.-]+--xa?-s3)\.s3express(?:-fips)?-[a-z0-9-]+(?:\.dualstack)?\.{_REGION}{_AMAZON}"),
+        rf"(?P<bucket>[a-z0-9.-]+--xa?-s3)\.s3express(?:-fips)?-[a-z0-9-]+(?:\.dualstack)?\.{_REGION}{_AMAZON}",
         _BOTOCORE,
     ),
-    Row("s3", _AWS, re.compile(rf"s3express-control(?:-fips)?(?:\.dualstack)?\.{_REGION}{_AMAZON}"), _BOTOCORE, PATH_STYLE),
+    Row("s3", _AWS, rf"s3express-control(?:-fips)?(?:\.dualstack)?\.{_REGION}{_AMAZON}", _BOTOCORE, PATH_STYLE),
     # PrivateLink; its addresses are private, so the guard refuses them unless they are allowed.
     Row(
         "s3",
         _AWS,
-        re.compile(rf"{_BUCKET}(?:bucket|control)\.vpce-[a-z0-9-]+\.s3\.{_REGION}\.vpce{_AMAZON}"),
+        rf"{_BUCKET}(?:bucket|control)\.vpce-[a-z0-9-]+\.s3\.{_REGION}\.vpce{_AMAZON}",
         _BOTOCORE,
         PATH_STYLE,
     ),
@@ -121,9 +122,9 @@ _AMAZON_ROWS: Final = (
     Row(
         "s3",
         _AWS,
-        re.compile(
-            rf"{_BUCKET}s3(?:-fips|-1|-external-[0-9]|-accelerate|-website|-deprecated)?(?:\.dualstack)?(?:[.-]{_REGION})?{_AMAZON}"
-        ),
+        _BUCKET
+        + r"s3(?:-fips|-1|-external-[0-9]|-accelerate|-website|-deprecated)?(?:\.dualstack)?"
+        + rf"(?:[.-]{_REGION})?{_AMAZON}",
         f"{_BOTOCORE}; the public suffix list; docs.aws.amazon.com/AmazonS3/latest/userguide/WebsiteEndpoints.html",
         PATH_STYLE,
     ),
@@ -132,44 +133,42 @@ _AMAZON_ROWS: Final = (
 # The JSON interface by its paths. One that names no bucket (a project's list, a batch) is nobody's bucket; any other path of
 # the same host is path style of the XML interface, so that an object of a bucket `storage` is still found.
 _GCS_JSON: Final = (
-    re.compile(r"/(?:(?:resumable/)?(?:upload|download)/)?storage/v1(?:beta[0-9])?/b/(?P<bucket>[^/?#]+)"),
-    re.compile(r"/(?:(?:resumable/)?(?:upload|download)/|batch/)?storage/v1(?:beta[0-9])?(?:[/?#]|\Z)"),
+    r"/(?:(?:resumable/)?(?:upload|download)/)?storage/v1(?:beta[0-9])?/b/(?P<bucket>[^/?#]+)",
+    r"/(?:(?:resumable/)?(?:upload|download)/|batch/)?storage/v1(?:beta[0-9])?(?:[/?#]|\Z)",
 )
 _GCS: Final = "cloud.google.com/storage/docs/request-endpoints, 2026-11"
 
 _GOOGLE_ROWS: Final = (
     Row(
         "gcs",
-        ("googleapis.com", "google.com"),
+        ("googleapis.com",),
         # `c.` is what a custom domain is a CNAME for; the regional hosts are `storage.REGION.rep`.
-        _host(
-            r"(?:(?:c|(?P<bucket>.+))\.)?(?:storage|commondatastorage|storage\.mtls|storage\.[a-z0-9-]+\.rep)\.googleapis\.com"
-        ),
+        r"(?:(?:c|(?P<bucket>.+))\.)?(?:storage|commondatastorage|storage\.mtls|storage\.[a-z0-9-]+\.rep)\.googleapis\.com",
         _GCS,
         (*_GCS_JSON, *PATH_STYLE),
     ),
     Row(
         "gcs",
-        ("googleapis.com", "google.com"),
-        _host(r"www\.googleapis\.com"),
+        ("googleapis.com",),
+        r"www\.googleapis\.com",
         f"{_GCS} (the older address of the JSON interface)",
         _GCS_JSON,
         by_host_header=False,
     ),
     Row(
         "gcs",
-        ("googleapis.com", "google.com"),
-        _host(r"storage\.cloud\.google\.com"),
+        ("google.com",),
+        r"storage\.cloud\.google\.com",
         f"{_GCS} (downloads in a browser)",
         PATH_STYLE,
         by_host_header=False,
     ),
     Row(
         "gcs",
-        ("googleapis.com", "google.com"),
-        _host(r"firebasestorage\.googleapis\.com"),
+        ("googleapis.com",),
+        r"firebasestorage\.googleapis\.com",
         "firebase.google.com/docs/storage: a Firebase bucket is a bucket of Cloud Storage, 2026-11",
-        (re.compile(r"/(?:v0/)?b/(?P<bucket>[^/?#]+)"),),
+        (r"/(?:v0/)?b/(?P<bucket>[^/?#]+)",),
         by_host_header=False,
     ),
 )
@@ -181,20 +180,20 @@ _AZURE_SERVICE: Final = r"(?:-secondary)?(?:\.z[0-9]{1,2})?(?:\.privatelink)?\.(
 _AZURE_ROWS: Final = (
     Row(
         "azure",
-        ("windows.net", "azure.net", "usgovcloudapi.net", "chinacloudapi.cn"),
-        _host(rf"(?P<bucket>[a-z0-9]{{3,24}}){_AZURE_SERVICE}(?:core\.windows\.net|storage\.azure\.net)"),
+        ("windows.net", "azure.net"),
+        rf"(?P<bucket>[a-z0-9]{{3,24}}){_AZURE_SERVICE}(?:core\.windows\.net|storage\.azure\.net)",
         _AZURE,
     ),
     Row(
         "azure",
-        ("windows.net", "azure.net", "usgovcloudapi.net", "chinacloudapi.cn"),
-        _host(rf"(?P<bucket>[a-z0-9]{{3,24}}){_AZURE_SERVICE}core\.(?P<scope>usgovcloudapi)\.net"),
+        ("usgovcloudapi.net",),
+        rf"(?P<bucket>[a-z0-9]{{3,24}}){_AZURE_SERVICE}core\.(?P<scope>usgovcloudapi)\.net",
         _AZURE,
     ),
     Row(
         "azure",
-        ("windows.net", "azure.net", "usgovcloudapi.net", "chinacloudapi.cn"),
-        _host(rf"(?P<bucket>[a-z0-9]{{3,24}}){_AZURE_SERVICE}core\.(?P<scope>chinacloudapi)\.cn"),
+        ("chinacloudapi.cn",),
+        rf"(?P<bucket>[a-z0-9]{{3,24}}){_AZURE_SERVICE}core\.(?P<scope>chinacloudapi)\.cn",
         _AZURE,
     ),
 )
@@ -205,38 +204,36 @@ _ORACLE_ROWS: Final = (
     Row(
         "oracle",
         ("oraclecloud.com", "customer-oci.com"),
-        _host(rf"(?:[a-z0-9_-]+\.)?{_ORACLE_HOST}"),
+        rf"(?:[a-z0-9_-]+\.)?{_ORACLE_HOST}",
         _ORACLE,
         # `/p/TOKEN` is a pre-authenticated request.
-        (re.compile(r"/(?:p/[^/?#]+/)?n/(?P<scope>[^/?#]+)/b/(?P<bucket>[^/?#]+)"),),
+        (r"/(?:p/[^/?#]+/)?n/(?P<scope>[^/?#]+)/b/(?P<bucket>[^/?#]+)",),
         by_host_header=False,
     ),
     Row(
         "oracle",
         ("oraclecloud.com", "customer-oci.com"),
-        _host(rf"(?P<scope>[a-z0-9_-]+)\.compat\.{_ORACLE_HOST}"),
+        rf"(?P<scope>[a-z0-9_-]+)\.compat\.{_ORACLE_HOST}",
         _ORACLE,
         PATH_STYLE,
         by_host_header=False,
     ),
     # A name unique within the region, and the namespace is not told: a key of its own.
-    Row(
-        "oracle", ("oraclecloud.com", "customer-oci.com"), _host(rf"(?P<own>.+)\.(?P<scope>vhcompat)\.{_ORACLE_HOST}"), _ORACLE
-    ),
+    Row("oracle", ("oraclecloud.com", "customer-oci.com"), rf"(?P<own>.+)\.(?P<scope>vhcompat)\.{_ORACLE_HOST}", _ORACLE),
     Row(
         "oracle",
         ("oraclecloud.com", "customer-oci.com"),
-        _host(rf"(?:[a-z0-9_-]+\.)?swift{_ORACLE_HOST}"),
+        rf"(?:[a-z0-9_-]+\.)?swift{_ORACLE_HOST}",
         _ORACLE,
-        (re.compile(r"/v1/(?P<scope>[^/?#]+)/(?P<bucket>[^/?#]+)"),),
+        (r"/v1/(?P<scope>[^/?#]+)/(?P<bucket>[^/?#]+)",),
         by_host_header=False,
     ),
     Row(
         "oracle-classic",
         ("oraclecloud.com",),
-        _host(r"(?:[a-z0-9-]+\.)?storage(?:\.[a-z0-9-]+)?\.oraclecloud\.com"),
+        r"(?:[a-z0-9-]+\.)?storage(?:\.[a-z0-9-]+)?\.oraclecloud\.com",
         "docs.oracle.com/en/cloud/iaas/storage-cloud, 2026-11",
-        (re.compile(r"/v1/(?P<scope>[^/?#]+)/(?P<bucket>[^/?#]+)"),),
+        (r"/v1/(?P<scope>[^/?#]+)/(?P<bucket>[^/?#]+)",),
         by_host_header=False,
     ),
 )
@@ -249,23 +246,21 @@ _OTHER_ROWS: Final = (
     Row(
         "r2",
         ("cloudflarestorage.com",),
-        _host(_BUCKET + r"(?P<scope>[0-9a-f]{32}(?:\.(?:eu|fedramp))?)\.r2\.cloudflarestorage\.com"),
+        _BUCKET + r"(?P<scope>[0-9a-f]{32}(?:\.(?:eu|fedramp))?)\.r2\.cloudflarestorage\.com",
         _R2,
         PATH_STYLE,
     ),
-    Row("r2", ("r2.dev",), _host(r"(?P<bucket>pub-[0-9a-f]{32})\.r2\.dev"), _R2),
+    Row("r2", ("r2.dev",), r"(?P<bucket>pub-[0-9a-f]{32})\.r2\.dev", _R2),
     Row(
         "b2",
         ("backblazeb2.com",),
-        _host(r"f[0-9]{3}\.backblazeb2\.com"),
+        r"f[0-9]{3}\.backblazeb2\.com",
         "backblaze.com/apidocs/b2-download-file-by-name, 2026-11",
-        (re.compile(r"/file/(?P<bucket>[^/?#]+)"),),
+        (r"/file/(?P<bucket>[^/?#]+)",),
         by_host_header=False,
         folds=True,
     ),
-    Row(
-        "b2", ("backblazeb2.com",), _host(_BUCKET + r"s3\.[a-z]+-[a-z]+-[0-9]+\.backblazeb2\.com"), _B2, PATH_STYLE, folds=True
-    ),
+    Row("b2", ("backblazeb2.com",), (_BUCKET + r"s3\.[a-z]+-[a-z]+-[0-9]+\.backblazeb2\.com"), _B2, PATH_STYLE, folds=True),
     _s3_like(
         "digitalocean",
         ("digitaloceanspaces.com",),
@@ -286,9 +281,9 @@ _OTHER_ROWS: Final = (
     Row(
         "ovh",
         ("ovh.net", "ovh.us"),
-        _host(r"storage\.[a-z0-9-]+\.cloud\.ovh\.(?:net|us)"),
+        r"storage\.[a-z0-9-]+\.cloud\.ovh\.(?:net|us)",
         "OpenStack Swift, api-ref/object-store, 2026-11",
-        (re.compile(r"/v1/AUTH_(?P<scope>[^/?#]+)/(?P<bucket>[^/?#]+)"),),
+        (r"/v1/AUTH_(?P<scope>[^/?#]+)/(?P<bucket>[^/?#]+)",),
         by_host_header=False,
     ),
     _s3_like("hetzner", ("your-objectstorage.com",), r"[a-z]{3}[0-9]\.your-objectstorage\.com", _rclone("Hetzner")),
@@ -302,26 +297,26 @@ _OTHER_ROWS: Final = (
     Row(
         "oss",
         ("aliyuncs.com",),
-        _host(r"(?P<bucket>[a-z0-9-]+)\.(?:s3\.)?oss-[a-z0-9-]+\.aliyuncs\.com"),
+        r"(?P<bucket>[a-z0-9-]+)\.(?:s3\.)?oss-[a-z0-9-]+\.aliyuncs\.com",
         "alibabacloud.com/help/en/oss/user-guide/regions-and-endpoints, 2026-11",
     ),
     Row(
         "oss",
         ("aliyuncs.com",),
-        _host(r"(?P<bucket>[a-z0-9-]+)\.[a-z0-9-]+\.oss\.aliyuncs\.com"),
+        r"(?P<bucket>[a-z0-9-]+)\.[a-z0-9-]+\.oss\.aliyuncs\.com",
         "alibabacloud.com/help/en/oss/user-guide/regions-and-endpoints (dual stack), 2026-11",
     ),
     Row(
         "cos",
         ("myqcloud.com",),
-        _host(_BUCKET + r"cos(?:-website)?\.[a-z0-9-]+\.myqcloud\.com"),
+        _BUCKET + r"cos(?:-website)?\.[a-z0-9-]+\.myqcloud\.com",
         "cloud.tencent.com/document/product/436/6224, 2026-11",
         PATH_STYLE,
     ),
     Row(
         "cos",
         ("myqcloud.com",),
-        _host(r"(?P<bucket>[a-z0-9-]+)\.file\.myqcloud\.com"),
+        r"(?P<bucket>[a-z0-9-]+)\.file\.myqcloud\.com",
         "cloud.tencent.com/document/product/436/18669 (CDN), 2026-11",
     ),
     _s3_like(
@@ -333,11 +328,11 @@ _OTHER_ROWS: Final = (
     Row(
         "supabase",
         ("supabase.co", "supabase.in"),
-        _host(r"(?P<scope>[a-z0-9]+)\.(?:storage\.)?supabase\.(?:co|in)"),
+        r"(?P<scope>[a-z0-9]+)\.(?:storage\.)?supabase\.(?:co|in)",
         _SUPABASE,
         (
-            re.compile(r"/storage/v1/(?:object|render/image)/(?:info/)?(?:public|sign|authenticated)/(?P<bucket>[^/?#]+)"),
-            re.compile(r"/storage/v1/s3/(?P<bucket>[^/?#]+)"),
+            r"/storage/v1/(?:object|render/image)/(?:info/)?(?:public|sign|authenticated)/(?P<bucket>[^/?#]+)",
+            r"/storage/v1/s3/(?P<bucket>[^/?#]+)",
         ),
         by_host_header=False,
     ),

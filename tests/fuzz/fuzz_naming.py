@@ -165,7 +165,26 @@ def mutated(seeds: list[bytes], chance: random.Random) -> Iterator[bytes]:
     """Seeds with bytes changed, inserted, cut out and mixed with those of other seeds, without end."""
     marks = [
         mark.encode()
-        for mark in ("%", "%2e", "/", "\\", "@", ":", "..", "[", "]", "\t", "#", "?", "\u3002", "\uff0e", "0x", "\u00ad")
+        for mark in (
+            "%",
+            "%2e",
+            "/",
+            "\\",
+            "@",
+            ":",
+            "..",
+            "[",
+            "]",
+            "\t",
+            "#",
+            "?",
+            "\u3002",
+            "\uff0e",
+            "0x",
+            "\u00ad",
+            "\u0130",
+            "\u212a",
+        )
     ]
     while True:
         data = bytearray(chance.choice(seeds))
