@@ -13,6 +13,7 @@ from scrapy import Request
 from spellings import Read, read_by_others, spelt_ipv4, spelt_ipv6, spelt_name, spelt_path, spelt_url
 from test_buckets import SPELLINGS
 
+from scrapy_polite.handlers import canonical
 from scrapy_polite.naming import Invalid, Target, as_sent, bucket_key, image_service_key, own_key, parse
 
 if TYPE_CHECKING:
@@ -293,6 +294,27 @@ def test_what_could_be_read_differently_is_rewritten(url: str, sent: str | None)
 def test_others_do_misread_what_is_rewritten(url: str, misread: Callable[[str], bool]) -> None:
     """Without this the tests above would show nothing."""
     assert misread(url)
+
+
+@pytest.mark.parametrize("meta", [{}, {"verbatim_url": True}])
+@pytest.mark.parametrize(
+    ("url", "sent"),
+    [
+        ("http://a.example/a/../b", "http://a.example/b"),
+        ("http://0x7f.1/b", "http://127.0.0.1/b"),
+        ("http://1.1.1.1\\@2.2.2.2/", "http://1.1.1.1/@2.2.2.2/"),
+        ("http://a.example/b", "http://a.example/b"),
+    ],
+)
+def test_the_handlers_request_has_the_url_that_was_judged_and_is_otherwise_the_same(
+    url: str, sent: str, meta: dict[str, bool]
+) -> None:
+    request = Request(url, method="POST", body=b"x", headers={"A": "b"}, meta={**meta, "polite": {}}, dont_filter=True)
+    changed = canonical(request, target(request.url))
+    assert changed.url == sent
+    assert (changed.method, changed.body, changed.headers, changed.dont_filter) == ("POST", b"x", request.headers, True)
+    assert changed.meta["polite"] is request.meta["polite"]
+    assert (changed is request) == (request.url == sent)
 
 
 def test_a_target_of_another_url_never_lets_a_url_through() -> None:
