@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from scrapy_polite.guard.allowing import Allowed, allowed_from
 from scrapy_polite.naming.buckets import STYLES, Stores, Style
 from scrapy_polite.naming.hosts import Invalid, canonical_host, parse
 
@@ -99,6 +100,16 @@ def networks(value: object) -> tuple[Network, ...]:
         except ValueError as error:
             raise FormError(f"{item!r} is not a network: {error}") from None
     return tuple(found)
+
+
+def allowed(value: object) -> Allowed:
+    """Networks, and rules for single hosts."""
+    try:
+        return allowed_from(sequence(value))
+    except FormError:
+        raise
+    except ValueError as error:
+        raise FormError(str(error)) from None
 
 
 def ports(value: object) -> frozenset[int]:

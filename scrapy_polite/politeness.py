@@ -14,11 +14,12 @@ import random
 import time
 import weakref
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from scrapy_polite.booker import RETRY, Booker
+from scrapy_polite.dns.own import OwnAddresses
 from scrapy_polite.dns.resolver import Answer, NoAnswer, Resolver
 from scrapy_polite.errors import NotNow
 from scrapy_polite.guard.policy import Refused
@@ -61,16 +62,19 @@ REMEMBERED: Final = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A host that may be reached: the address to dial, and the keys that limit it, narrowest first, the shared one last."""
+    """A host that may be reached: the address to dial first, and the keys that limit it, narrowest first, the shared one
+    last. It stands as long as the answer does."""
 
-    host: str
+    answer: Answer
     pinned: IPAddress
-    addresses: tuple[IPAddress, ...]
     keys: tuple[str, ...]
     origin: str | None
     evidence: tuple[str, ...]
     confidence: float
-    expires: float
+
+    @property
+    def addresses(self) -> tuple[IPAddress, ...]:
+        return self.answer.addresses
 
 
 class _Remembering(OrderedDict[str, Any]):
@@ -96,6 +100,7 @@ class Politeness:
         self.ledger = ledger
         self._stats = stats
         self._sites = Sites(config.stores)
+        self._own = OwnAddresses(time.monotonic)
         self._placed: dict[str, Placed] = _Remembering()
         self._least: dict[str, float] = _Remembering()
         self._hearing = Hearing(config.ladders, random.random)
@@ -191,18 +196,31 @@ class Politeness:
             return refused
         site = self.own_key(target) or target.site
         found = self._placed.get(site)
-        if found is not None and found.host == target.host and found.expires > time.monotonic():
-            return target, found
-        answer = await self.resolver.resolve(target.host)
+        stands = found is not None and found.answer.host == target.host and found.answer.expires > time.monotonic()
+        answer = found.answer if found is not None and stands else await self.resolver.resolve(target.host)
         if isinstance(answer, NoAnswer):
             return answer
-        refused = self.config.policy.judge_answer(answer.addresses, answer.chain)
+        # Also where the answer is known: the verdict depends on the port, and on which addresses this machine has by now.
+        refused = self.judge(target, answer)
         if refused is not None and not self.lets_through(refused):
             return refused
+        if found is not None and stands:
+            return target, found
         placed = self._placed[site] = await self._place(target, answer)
         if self.agenda is not None and found is not None and found.keys != placed.keys:
             await self.agenda.placed(site, placed)
         return target, placed
+
+    def judge(self, target: Target, answer: Answer) -> Refused | None:
+        """The guard's verdict on what the target's host has for addresses."""
+        own = self._own.among(answer)
+        return self.config.policy.judge_answer(answer.addresses, answer.chain, target.host, target.port, own)
+
+    def connected(self, placed: Placed, address: IPAddress) -> None:
+        """A connection came about to one of the host's addresses: it is dialled first from now on, as long as the answer
+        stands."""
+        if address != placed.pinned and self._placed.get(placed.keys[0]) is placed:
+            self._placed[placed.keys[0]] = replace(placed, pinned=address)
 
     def unanswered(self, answer: NoAnswer) -> None:
         """Without an address there is no request: said once per host and reason."""
@@ -211,11 +229,13 @@ class Politeness:
             logger.warning("No DNS answer, so no request to %s (%s): %s", answer.host, answer.reason, answer.detail)
 
     def lets_through(self, refused: Refused) -> bool:
-        """``POLITE_GUARD = "report"``: count and say what would have been refused, and let it through."""
-        if self.config.report_only:
-            self.count(f"refused/{refused.reason}")
-            logger.warning("Guard (report only) would refuse (%s): %s", refused.reason, refused.detail)
-        return self.config.report_only
+        """``POLITE_GUARD = "report"``: count and say what would have been refused, and let it through. Never a metadata
+        service: a crawl has no business there, and hands out the machine's keys on the first try."""
+        if not self.config.report_only or refused.reason == "metadata":
+            return False
+        self.count(f"refused/{refused.reason}")
+        logger.warning("Guard (report only) would refuse (%s): %s", refused.reason, refused.detail)
+        return True
 
     def refused(self, refused: Refused, url: str) -> None:
         """Count a refusal and say it, once per request."""
@@ -236,16 +256,7 @@ class Politeness:
         else:
             origin = await self._origin(found.anchors, found.name)
             keys = tuple(key for key in (target.site, found.edge, origin) if key)
-        return Placed(
-            target.host,
-            answer.addresses[0],
-            answer.addresses,
-            keys,
-            origin,
-            evidence,
-            found.confidence,
-            answer.expires,
-        )
+        return Placed(answer, answer.addresses[0], keys, origin, evidence, found.confidence)
 
     async def _origin(self, anchors: tuple[str, ...], name: str) -> str:
         """The origin's name in the store, where all processes agree on it. While the store is away this waits: under the

@@ -196,10 +196,12 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
     Setting(
         "POLITE_ALLOW_NETWORKS",
         [],
-        "a list of networks in CIDR form",
-        "Networks that may be reached although the guard would refuse them. Metadata addresses and "
-        "`POLITE_DENY_NETWORKS` stay refused.",
-        forms.networks,
+        "a list of networks in CIDR form, each for every host, or with `HOST=` or `HOST:PORT=` before it for one",
+        'What may be reached although the guard would refuse it: `["10.20.0.0/16"]`, or more narrowly '
+        '`["intranet.example:8443=10.1.2.3/32"]`. A host that is named may have a name of the local network (`wiki.corp`, '
+        "`intranet`); a port that is named is open for that host and in that network, and need not be in "
+        "`POLITE_ALLOW_PORTS`. Metadata services and `POLITE_DENY_NETWORKS` stay refused.",
+        forms.allowed,
     ),
     Setting(
         "POLITE_DENY_NETWORKS",
@@ -225,7 +227,7 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
         "enforce",
         "`enforce` or `report`",
         "`report` logs and counts what the guard would refuse, and lets it through: for trying it out on a "
-        "network that others protect.",
+        "network that others protect. Metadata services stay refused.",
         forms.choice("enforce", "report"),
     ),
     Setting(
@@ -338,6 +340,7 @@ class Config:
         def value(name: str) -> Any:
             return _BY_NAME[name].value(settings)
 
+        allowed = value("POLITE_ALLOW_NETWORKS")
         return cls(
             enabled=value("POLITE_ENABLED"),
             store=value("POLITE_STORE"),
@@ -353,7 +356,8 @@ class Config:
             kinds=Kinds(rules=value("POLITE_KINDS"), costs=value("POLITE_COSTS")),
             ladders=Ladders(rungs=value("POLITE_LADDERS"), jitter=value("POLITE_LADDER_JITTER")),
             policy=Policy(
-                allow=value("POLITE_ALLOW_NETWORKS"),
+                allow=allowed.networks,
+                rules=allowed.rules,
                 deny=value("POLITE_DENY_NETWORKS"),
                 ports=value("POLITE_ALLOW_PORTS"),
             ),

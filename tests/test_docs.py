@@ -119,9 +119,9 @@ def emitted_reasons() -> set[str]:
     from scrapy_polite.guard.ranges import IPV4_ROWS, IPV6_ROWS
 
     found = {row.reason for row in (*IPV4_ROWS, *IPV6_ROWS)}
-    for call in calls("Refused", "Invalid", "refuse"):
+    for call in calls("Refused", "Invalid", "Verdict", "refuse"):
         reason = template(call.args[0]) if call.args else None
-        if reason is not None:
+        if reason:
             found.add(reason)
     # judge_name() answers (reason, detail).
     for _, tree in trees():

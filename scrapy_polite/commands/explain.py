@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from scrapy_polite.dns.resolver import NoAnswer, Resolver
 from scrapy_polite.guard.policy import Refused
 from scrapy_polite.naming.hosts import Invalid, display_host, parse
-from scrapy_polite.naming.sites import own_key
 from scrapy_polite.paths import store_url
 from scrapy_polite.politeness import Politeness
 from scrapy_polite.settings import Config

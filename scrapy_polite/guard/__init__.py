@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from scrapy_polite.guard.policy import Policy, Refused
+from scrapy_polite.guard.policy import Policy
+from scrapy_polite.guard.refusal import Refused
 
 __all__ = ["Policy", "Refused"]

@@ -14,39 +14,51 @@ if TYPE_CHECKING:
 
 __all__ = ["embedded_ipv4", "is_isatap"]
 
-# Where the four octets of the IPv4 address lie for prefixes of 48, 56, 64 and 96 bits: RFC 6052 section 2.2. Octet 8
-# ("u") is jumped over, and need not be zero, since an attacker need not set it so. The local-use prefix 64:ff9b:1::/48
-# (RFC 8215) leaves the length to the network, so every length that fits is read.
-_LOCAL_USE: Final = ((6, 7, 9, 10), (7, 9, 10, 11), (9, 10, 11, 12), (12, 13, 14, 15))
+# How far the first of the four octets of the IPv4 address is from the end, for prefixes of 48, 56 and 64 bits: RFC 6052
+# section 2.2. Octet 8 ("u") is jumped over, and need not be zero, since an attacker need not set it so. The local-use
+# prefix 64:ff9b:1::/48 (RFC 8215) leaves the length to the network, so every length that fits is read.
+_BEFORE_U: Final = (2, 1, 0)
 
 # The upper half of an ISATAP interface identifier, whose "universal" bit may be set: RFC 5214 section 6.1.
 _ISATAP: Final = 0x0000_5EFE
 _ISATAP_MASK: Final = 0xFDFF_FFFF
 
-_ZEROS: Final = bytes(12)
-_MAPPED: Final = bytes(10) + b"\xff\xff"  # ::ffff:a.b.c.d, RFC 4291 section 2.5.5.2
-_TRANSLATED: Final = bytes(8) + b"\xff\xff\x00\x00"  # ::ffff:0:a.b.c.d, RFC 2765 section 2.1
-_NAT64: Final = b"\x00\x64\xff\x9b" + bytes(8)  # 64:ff9b::a.b.c.d, RFC 6052 section 2.1
-_NAT64_LOCAL: Final = b"\x00\x64\xff\x9b\x00\x01"  # 64:ff9b:1::/48, RFC 8215
-_6TO4: Final = b"\x20\x02"  # 2002:aabb:ccdd::, RFC 3056 section 2
-_TEREDO: Final = b"\x20\x01\x00\x00"  # server in octets 4-7, client in 12-15 with all bits turned: RFC 4380 section 4
+#: The upper 96 bits of the forms that carry the address in the lower 32.
+_HEADS: Final = frozenset(
+    {
+        0xFFFF,  # ::ffff:a.b.c.d, mapped: RFC 4291 section 2.5.5.2
+        0xFFFF_0000,  # ::ffff:0:a.b.c.d, translated: RFC 2765 section 2.1
+        0x0064_FF9B << 64,  # 64:ff9b::a.b.c.d, NAT64: RFC 6052 section 2.1
+    }
+)
+_NAT64_LOCAL: Final = 0x0064_FF9B_0001  # 64:ff9b:1::/48, RFC 8215
+_6TO4: Final = 0x2002  # 2002:aabb:ccdd::, RFC 3056 section 2
+_TEREDO: Final = 0x2001_0000  # the server, and the client with all bits turned at the end: RFC 4380 section 4
+_LOW: Final = 0xFFFF_FFFF
 
 
 def embedded_ipv4(address: IPv6Address) -> tuple[IPv4Address, ...]:
     """The IPv4 addresses that an IPv6 address carries, by form; empty for an ordinary one."""
-    octets = address.packed
-    head = octets[:12]
-    if head in (_MAPPED, _TRANSLATED, _NAT64) or (head == _ZEROS and octets[12:] > b"\x00\x00\x00\x01"):
-        return (IPv4Address(octets[12:]),)
-    if octets[:2] == _6TO4:
-        router = IPv4Address(octets[2:6])
-        return (router, IPv4Address(octets[12:])) if is_isatap(address) else (router,)
-    if octets[:4] == _TEREDO:
-        client = bytes(octet ^ 0xFF for octet in octets[12:])
-        return (IPv4Address(octets[4:8]), IPv4Address(client))
-    if octets[:6] == _NAT64_LOCAL:
-        return tuple(IPv4Address(bytes(octets[place] for place in places)) for places in _LOCAL_USE)
-    return (IPv4Address(octets[12:]),) if is_isatap(address) else ()
+    number = int(address)
+    low, head = number & _LOW, number >> 32
+    if head in _HEADS or (not head and low > 1):  # ::a.b.c.d is IPv4-compatible; :: and ::1 are not
+        return (IPv4Address(low),)
+    if number >> 112 == _6TO4:
+        router = IPv4Address(number >> 80 & _LOW)
+        return (router, IPv4Address(low)) if is_isatap(address) else (router,)
+    if number >> 96 == _TEREDO:
+        return (IPv4Address(number >> 64 & _LOW), IPv4Address(low ^ _LOW))
+    if number >> 80 == _NAT64_LOCAL:
+        return (*(_around_u(number, before) for before in _BEFORE_U), IPv4Address(low))
+    return (IPv4Address(low),) if is_isatap(address) else ()
+
+
+def _around_u(number: int, before: int) -> IPv4Address:
+    """The IPv4 address that has so many octets before octet 8, and the others behind it."""
+    behind = 4 - before
+    left = number >> 64 & (1 << 8 * before) - 1
+    right = number >> 8 * (7 - behind) & (1 << 8 * behind) - 1
+    return IPv4Address(left << 8 * behind | right)
 
 
 def is_isatap(address: IPv6Address) -> bool:

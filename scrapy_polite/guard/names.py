@@ -11,7 +11,7 @@ from typing import Final
 
 from scrapy_polite.guard.metadata import METADATA_NAMES
 
-__all__ = ["SPECIAL_SUFFIXES", "is_localhost", "judge_name"]
+__all__ = ["SPECIAL_SUFFIXES", "is_localhost", "judge_name", "never_opened"]
 
 #: Suffix -> why. A name is refused when it is the suffix or ends in a dot and the suffix.
 SPECIAL_SUFFIXES: Final = {
@@ -20,15 +20,21 @@ SPECIAL_SUFFIXES: Final = {
     "onion": "is a Tor service, which DNS must not be asked for (RFC 7686)",
     "alt": "is not a DNS name (RFC 9476)",
     "home.arpa": "is a name in a home network (RFC 8375)",
+    "arpa": "is the infrastructure of the DNS, which serves no pages (RFC 3172)",
     "internal": "is reserved for private use (ICANN board resolution 2024.07.29.06)",
     "corp": "is kept free for private use (ICANN board resolution 2018.02.04.12)",
     "home": "is kept free for private use (ICANN board resolution 2018.02.04.12)",
     "mail": "is kept free for private use (ICANN board resolution 2018.02.04.12)",
     "lan": "is a name in a local network, by wide custom of routers",
+    "intranet": "is a name in a local network, by custom (RFC 6762 appendix G)",
+    "private": "is a name in a local network, by custom (RFC 6762 appendix G)",
     "localdomain": "is the machine itself, by custom of Linux distributions",
     "svc": "is a Kubernetes service (Kubernetes: DNS for Services and Pods)",
     "kubernetes.default": "is the Kubernetes API (Kubernetes: DNS for Services and Pods)",
 }
+
+#: Of these DNS must not be asked at all, so that no rule of an operator's makes sense.
+NEVER_ASKED: Final = frozenset({"invalid", "onion", "alt"})
 
 
 def is_localhost(host: str) -> bool:
@@ -49,6 +55,16 @@ def judge_name(host: str) -> tuple[str, str] | None:
             return "special_name", f"{host}: .{suffix} {why}."
     if "." not in host and host != "localhost":
         return "special_name", f"{host} has a single label, which means something inside a network only."
+    return None
+
+
+def never_opened(host: str) -> str | None:
+    """Why no rule of an operator's may open a canonical host; None if one may."""
+    for suffix in _suffixes(host):
+        if owner := METADATA_NAMES.get(suffix):
+            return f"{host} is a metadata service ({owner}), which no setting opens."
+        if suffix in NEVER_ASKED:
+            return f".{suffix} {SPECIAL_SUFFIXES[suffix]}."
     return None
 
 

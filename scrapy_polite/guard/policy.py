@@ -7,13 +7,16 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import TYPE_CHECKING, Final
 
 from scrapy_polite.guard.embedded import embedded_ipv4, is_isatap
-from scrapy_polite.guard.metadata import METADATA_ADDRESSES
 from scrapy_polite.guard.names import is_localhost, judge_name
-from scrapy_polite.guard.ranges import Spans, builtin_row
+from scrapy_polite.guard.ranges import Spans
+from scrapy_polite.guard.refusal import Refused
+from scrapy_polite.guard.verdicts import ALLOWED, Verdicts
 from scrapy_polite.naming.hosts import Invalid, IPAddress, Target, canonical_host, literal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Sequence
+
+    from scrapy_polite.guard.allowing import HostRule
 
 __all__ = ["Policy", "Refused"]
 
@@ -25,43 +28,55 @@ DEFAULT_PORTS: Final = frozenset({80, 443, 8080, 8443})
 
 _LOOPBACK: Final = IPv4Address("127.0.0.1")
 
-# By version and integer: an address object takes ten times as long to hash.
-_METADATA: Final = {
-    version: {int(address): owner for address, owner in METADATA_ADDRESSES.items() if address.version == version}
-    for version in (4, 6)
-}
 
+class _Opened:
+    """The networks that rules open for one host: those on every allowed port, and those on single ports."""
 
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A request that will not be made.
+    __slots__ = ("_always", "_by_port")
 
-    `reason` is a short code for ``polite/refused/<reason>``. `detail` names the rule and the address: it is for the
-    operator's log, and must not be handed to whoever chose the URL, since it would answer questions about the network.
-    """
+    def __init__(self, rules: Sequence[HostRule]) -> None:
+        self._always = _by_version(rule.network for rule in rules if not rule.port)
+        ports = {rule.port for rule in rules if rule.port}
+        self._by_port = {port: _by_version(rule.network for rule in rules if rule.port == port) for port in ports}
 
-    reason: str
-    detail: str
+    def holds(self, address: IPAddress, port: int) -> bool:
+        return self.on_port(address, port) or int(address) in self._always[address.version]
+
+    def on_port(self, address: IPAddress, port: int) -> bool:
+        """Whether a rule opens the address on just this port."""
+        return port in self._by_port and int(address) in self._by_port[port][address.version]
+
+    def names(self, port: int) -> bool:
+        return port in self._by_port
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
     """What a crawl may reach. One per crawler; immutable, so it may be shared between threads.
 
-    Order of precedence for an address: metadata services (never) > `deny` > `allow` > the built-in table. An IPv4
-    address inside an IPv6 one is judged as well, by the same order: allowing ``10.0.0.0/8`` does not open
+    Order of precedence for an address: metadata services (never) > `deny` > `allow` and `rules` > the built-in table. An
+    IPv4 address inside an IPv6 one is judged as well, by the same order: allowing ``10.0.0.0/8`` does not open
     ``64:ff9b::a00:1``, and allowing ``64:ff9b::/96`` (a network with DNS64) opens public addresses behind it only.
+
+    A rule opens its network for one host, and its name where that means something inside a network only; with a port, on
+    that port alone. `host` and `port` of the judgements are the target's; without them no rule has a say.
     """
 
     allow: tuple[IPv4Network | IPv6Network, ...] = ()
     deny: tuple[IPv4Network | IPv6Network, ...] = ()
     ports: frozenset[int] = DEFAULT_PORTS
-    _allowed: dict[int, Spans] = field(init=False, repr=False, compare=False)
-    _denied: dict[int, Spans] = field(init=False, repr=False, compare=False)
+    rules: tuple[HostRule, ...] = ()
+    _ipv4: Verdicts = field(init=False, repr=False, compare=False)
+    _ipv6: Verdicts = field(init=False, repr=False, compare=False)
+    _opened: dict[str, _Opened] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_allowed", _by_version(self.allow))
-        object.__setattr__(self, "_denied", _by_version(self.deny))
+        by_host: dict[str, list[HostRule]] = {}
+        for rule in self.rules:
+            by_host.setdefault(rule.host, []).append(rule)
+        object.__setattr__(self, "_ipv4", Verdicts(4, self.allow, self.deny))
+        object.__setattr__(self, "_ipv6", Verdicts(6, self.allow, self.deny))
+        object.__setattr__(self, "_opened", {host: _Opened(rules) for host, rules in by_host.items()})
 
     def judge_target(self, target: Target | Invalid) -> Refused | None:
         """What can be said before DNS is asked: scheme, host, user-info, port. None: go on, and judge the answer.
@@ -72,76 +87,120 @@ class Policy:
             return Refused(target.reason, target.detail)
         if target.scheme not in SCHEMES:
             return Refused("scheme", f"{target.scheme}: is not fetched; only http: and https: are.")
-        refused = self.judge_name(target.host) if target.address is None else self.judge_address(target.address)
+        host, port, address = target.host, target.port, target.address
+        refused = self.judge_name(host, host, port) if address is None else self.judge_address(address, host, port)
         if refused is not None:
             return refused
         if target.userinfo:
-            return Refused("userinfo", f"The URL of {target.host} carries a user name or password.")
-        if target.port not in self.ports:
+            return Refused("userinfo", f"The URL of {host} carries a user name or password.")
+        if port not in self.ports and not (host in self._opened and self._opened[host].names(port)):
             listed = ", ".join(map(str, sorted(self.ports)))
-            return Refused("port", f"Port {target.port} of {target.host} is not in POLITE_ALLOW_PORTS ({listed}).")
+            return Refused("port", f"Port {port} of {host} is not in POLITE_ALLOW_PORTS ({listed}).")
         return None
 
-    def judge_name(self, host: str) -> Refused | None:
-        """Whether a canonical host name may be looked up at all."""
-        if is_localhost(host):
-            refused = self.judge_address(_LOOPBACK)
-            return refused and Refused(refused.reason, f"{host} is the machine itself (RFC 6761 section 6.3).")
-        found = judge_name(host)
+    def judge_name(self, name: str, host: str = "", port: int = 0) -> Refused | None:
+        """Whether a canonical host name may be looked up at all: the target's own, or one of its CNAME chain."""
+        if is_localhost(name):
+            refused = self.judge_address(_LOOPBACK, host, port)
+            return refused and Refused(refused.reason, name, " is the machine itself (RFC 6761 section 6.3).")
+        found = None if name in self._opened else judge_name(name)
         return Refused(*found) if found else None
 
-    def judge_address(self, address: IPAddress) -> Refused | None:
+    def judge_address(self, address: IPAddress, host: str = "", port: int = 0) -> Refused | None:
         """Whether an address may be dialled, and every IPv4 address that it carries."""
-        refused = self._judge_one(address)
         if isinstance(address, IPv4Address):
-            return refused
-        # What passed the built-in table carries nothing: that refuses every form. What an operator allowed may.
-        if refused.reason != "embedded" if refused else int(address) not in self._allowed[6]:
-            return refused
-        # What is carried says more than that something is carried; of several readings the worst one speaks.
-        inner = [found for carried in embedded_ipv4(address) if (found := self._judge_one(carried)) is not None]
-        if not inner:
-            return refused
-        worst = min(inner, key=lambda found: found.reason != "metadata")
-        return Refused(worst.reason, f"{address} carries an IPv4 address: {worst.detail}")
+            verdict = self._ipv4.find(int(address))
+            if verdict is None or verdict is ALLOWED:
+                return None
+            if not verdict.final and self._opens(address, host, port):
+                return None
+            return Refused(verdict.reason, address, verdict.text)
+        verdict = self._ipv6.find(int(address))
+        if verdict is None and not is_isatap(address) and address.scope_id is None:
+            return None
+        return self._judge_unusual(address, host, port)
 
-    def judge_answer(self, addresses: Sequence[IPAddress], chain: Sequence[str]) -> Refused | None:
+    def judge_answer(
+        self,
+        addresses: Sequence[IPAddress],
+        chain: Sequence[str],
+        host: str = "",
+        port: int = 0,
+        own: Collection[IPAddress] = (),
+    ) -> Refused | None:
         """Whether a host with this DNS answer may be reached: every address and every name of the chain must be good.
 
         One bad address refuses the host, since an answer that mixes public and private addresses is how rebinding
-        starts. `chain` holds the CNAME targets.
+        starts. `chain` holds the CNAME targets. `own` are the addresses among them, or carried by them, at which this
+        machine itself answers: a public one leads past every firewall to what listens here. Of several refusals a
+        metadata service is named first, then the first one found.
         """
+        first: Refused | None = None
+        for refused in self._refusals(addresses, chain, host, port, own):
+            if refused.reason == "metadata":
+                return refused
+            first = first or refused
+        return first
+
+    def _refusals(
+        self, addresses: Sequence[IPAddress], chain: Sequence[str], host: str, port: int, own: Collection[IPAddress]
+    ) -> Iterable[Refused]:
         for name in chain:
             if canonical_host(name) != name or literal(name) is not None:
-                return Refused("bad_host", f"The CNAME target {name!a} is no canonical host name.")
-            refused = self.judge_name(name)
-            if refused is not None:
-                return Refused(refused.reason, f"CNAME chain: {refused.detail}")
+                yield Refused("bad_host", f"The CNAME target {name!a} is no canonical host name.")
+            elif (refused := self.judge_name(name, host, port)) is not None:
+                yield Refused(refused.reason, "CNAME chain: ", refused)
         if not addresses:
-            return Refused("no_addresses", "The name has no address.")
+            yield Refused("no_addresses", "The name has no address.")
+        opened = self._opened.get(host) if port not in self.ports else None
         for address in addresses:
-            refused = self.judge_address(address)
-            if refused is not None:
-                return refused
-        return None
+            if (refused := self.judge_address(address, host, port)) is not None:
+                yield refused
+            elif own and (mine := self._own(address, host, port, own)) is not None:
+                yield Refused("own_interface", mine, " is an address of this machine.")
+            elif opened is not None and not opened.on_port(address, port):
+                yield Refused("port", f"Port {port} of {host} is open to the networks that are named for it only: {address}.")
 
-    def _judge_one(self, address: IPAddress) -> Refused | None:
-        version, number = address.version, int(address)
-        if (owner := _METADATA[version].get(number)) is not None:
-            return Refused("metadata", f"{address}: {owner}; no setting allows it.")
-        if isinstance(address, IPv6Address) and address.scope_id is not None:
-            return Refused("zone_id", f"{address} has a zone id, which only means something on this machine.")
-        if number in self._denied[version]:
-            return Refused("operator_deny", f"{address} is in POLITE_DENY_NETWORKS.")
-        if number in self._allowed[version]:
+    def _judge_unusual(self, address: IPv6Address, host: str, port: int) -> Refused | None:
+        """An IPv6 address of which something is said: refused or allowed as such, and for what it carries."""
+        refused = self._judge_ipv6(address, host, port)
+        inner = [found for carried in embedded_ipv4(address) if (found := self.judge_address(carried, host, port)) is not None]
+        # What is carried says more than that something is carried; of several readings the worst one speaks.
+        worst = min(inner, key=lambda found: found.reason != "metadata", default=None)
+        if worst is None or (refused is not None and refused.reason != "embedded" and worst.reason != "metadata"):
+            return refused
+        return Refused(worst.reason, address, " carries an IPv4 address: ", worst)
+
+    def _judge_ipv6(self, address: IPv6Address, host: str, port: int) -> Refused | None:
+        verdict = self._ipv6.find(int(address))
+        if verdict is not None and verdict.reason == "metadata":
+            return Refused("metadata", address, verdict.text)
+        if address.scope_id is not None:
+            return Refused("zone_id", address, " has a zone id, which only means something on this machine.")
+        final = verdict is not None and verdict.final
+        if verdict is ALLOWED or (not final and self._opens(address, host, port)):
             return None
-        row = builtin_row(address)
-        if row is not None:
-            return Refused(row.reason, f"{address} is in {row.network}: {row.name} ({row.source}).")
-        if isinstance(address, IPv6Address) and is_isatap(address):
-            return Refused("embedded", f"{address} has an ISATAP interface identifier (RFC 5214 section 6.1).")
+        if verdict is not None:
+            return Refused(verdict.reason, address, verdict.text)
+        if is_isatap(address):
+            return Refused("embedded", address, " has an ISATAP interface identifier (RFC 5214 section 6.1).")
+        return None
+
+    def _opens(self, address: IPAddress, host: str, port: int) -> bool:
+        """Whether a rule for the host opens the address."""
+        opened = self._opened.get(host)
+        return opened is not None and opened.holds(address, port)
+
+    def _own(self, address: IPAddress, host: str, port: int, own: Collection[IPAddress]) -> IPAddress | None:
+        """The address, or what it carries, if it is this machine's and nothing has opened it."""
+        inside = () if isinstance(address, IPv4Address) else embedded_ipv4(address)
+        for one in (address, *inside):
+            table = self._ipv4 if isinstance(one, IPv4Address) else self._ipv6
+            if one in own and table.find(int(one)) is not ALLOWED and not self._opens(one, host, port):
+                return one
         return None
 
 
-def _by_version(networks: tuple[IPv4Network | IPv6Network, ...]) -> dict[int, Spans]:
-    return {version: Spans(n for n in networks if n.version == version) for version in (4, 6)}
+def _by_version(networks: Iterable[IPv4Network | IPv6Network]) -> dict[int, Spans]:
+    found = list(networks)
+    return {version: Spans(network for network in found if network.version == version) for version in (4, 6)}

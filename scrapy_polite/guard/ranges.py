@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from scrapy_polite.naming.hosts import IPAddress
 
-__all__ = ["IPV4_ROWS", "IPV6_ROWS", "Network", "Row", "RowIndex", "Spans", "builtin_row"]
+__all__ = ["IPV4_ROWS", "IPV6_ROWS", "ROWS", "Network", "Row", "RowIndex", "Spans", "builtin_row"]
 
 Network = IPv4Network | IPv6Network
 
@@ -103,7 +103,7 @@ IPV6_ROWS: Final = _rows(
 class Spans:
     """A set of networks of one IP version that answers "is this address in it?" by one binary search."""
 
-    __slots__ = ("_edges",)
+    __slots__ = ("edges",)
 
     def __init__(self, networks: Iterable[Network]) -> None:
         edges: list[int] = []
@@ -112,17 +112,18 @@ class Spans:
                 edges[-1] = max(edges[-1], last + 1)
             else:
                 edges += (first, last + 1)
-        self._edges = edges
+        self.edges = edges
+        """First numbers of the spans, and of the gaps behind them, in turn."""
 
     def __contains__(self, number: int) -> bool:
         # Starts stand at even places and ends at odd ones, so an odd count of edges at or below means "inside".
-        return bisect_right(self._edges, number) % 2 == 1
+        return bisect_right(self.edges, number) % 2 == 1
 
 
 class RowIndex:
     """Rows of one IP version that may lie inside each other; `find` answers the narrowest one around an address."""
 
-    __slots__ = ("_rows", "_starts")
+    __slots__ = ("_rows", "starts")
 
     def __init__(self, rows: Iterable[Row]) -> None:
         starts: list[int] = [0]
@@ -135,7 +136,7 @@ class RowIndex:
             speaking.append(row)
             around.append((end, row))
         self._leave(around, 1 << 129, starts, speaking)
-        self._starts, self._rows = starts, speaking
+        self.starts, self._rows = starts, speaking
 
     @staticmethod
     def _leave(around: list[tuple[int, Row]], until: int, starts: list[int], speaking: list[Row | None]) -> None:
@@ -146,12 +147,13 @@ class RowIndex:
             speaking.append(around[-1][1] if around else None)
 
     def find(self, number: int) -> Row | None:
-        return self._rows[bisect_right(self._starts, number) - 1]
+        return self._rows[bisect_right(self.starts, number) - 1]
 
 
-_INDEX: Final = {4: RowIndex(IPV4_ROWS), 6: RowIndex(IPV6_ROWS)}
+ROWS: Final = {4: RowIndex(IPV4_ROWS), 6: RowIndex(IPV6_ROWS)}
+"""The built-in rows by IP version."""
 
 
 def builtin_row(address: IPAddress) -> Row | None:
     """The narrowest built-in row that holds an address, or None: then a public server may live there."""
-    return _INDEX[address.version].find(int(address))
+    return ROWS[address.version].find(int(address))
