@@ -194,7 +194,7 @@ def test_a_name_that_does_not_exist(home: Path, world: World) -> None:
 
 
 def test_a_name_server_that_does_not_answer(home: Path, world: World) -> None:
-    world.answers = False
+    world.silence_names()
     outcome, line = unanswered(home, world, "good.example")
     assert "No name server answered for good.example within 0.4 s" in line
     assert "good.example" in world.questions
@@ -209,7 +209,7 @@ def test_a_name_server_that_is_not_there(home: Path, world: World) -> None:
 
 
 def test_the_systems_name_servers_are_not_asked_instead(home: Path, world: World) -> None:
-    world.answers = False
+    world.silence_names()
     unanswered(home, world, "localhost.example")
 
 

@@ -6,8 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
+from nameserver import name_server
 from scrapy.settings import Settings
-from test_dns import name_server
 
 from scrapy_polite.dns.resolver import Resolver
 from scrapy_polite.politeness import Placed, Politeness

@@ -3,135 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-import dns.flags
-import dns.message
-import dns.name
-import dns.rcode
-import dns.rdatatype
-import dns.rrset
 import pytest
+from nameserver import Script, name_server
 
 from scrapy_polite.dns import Answer, NoAnswer, Resolver
 from scrapy_polite.dns.servers import make_stub, parse_server
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-Record = tuple[int, str, str]  # TTL, type, value
-SOA = "ns.test. hostmaster.test. 1 3600 600 86400 {}"
-
-
-class Script:
-    """What the server says. `faults` are by (name, type) or by name; a fault is an RCODE, or a word of its own."""
-
-    def __init__(self) -> None:
-        self.records: dict[str, list[Record]] = {}
-        self.faults: dict[str | tuple[str, str], str] = {}
-        self.negative_ttl = 20
-        self.asked: list[tuple[str, str, str]] = []  # name, type, transport
-        self.waiting = asyncio.Event()
-        self.go_on = asyncio.Event()
-        self.go_on.set()
-
-    def add(self, name: str, *records: Record) -> None:
-        self.records.setdefault(name, []).extend(records)
-
-    async def answer(self, wire: bytes, transport: str) -> bytes | None:
-        query = dns.message.from_wire(wire)
-        question = query.question[0]
-        name = question.name.to_text(omit_final_dot=True)
-        kind = dns.rdatatype.to_text(question.rdtype)
-        self.asked.append((name, kind, transport))
-        self.waiting.set()
-        await self.go_on.wait()
-        fault = self.faults.get((name, kind)) or self.faults.get(name)
-        if fault == "silent" or (fault == "lossy" and self.asked.count((name, kind, transport)) == 1):
-            return None
-        if fault == "garbage":
-            return wire[:2] + b"\x80" + b"\xff" * 9
-        response = dns.message.make_response(query)
-        if fault and fault != "lossy":
-            response.set_rcode(dns.rcode.from_text(fault))
-            return response.to_wire()
-        self.fill(response, name, kind)
-        wire = response.to_wire(max_size=65535)
-        if transport == "udp" and len(wire) > 512:
-            short = dns.message.make_response(query)
-            short.flags |= dns.flags.TC
-            return short.to_wire()
-        return wire
-
-    def fill(self, response: dns.message.Message, name: str, kind: str) -> None:
-        seen: set[str] = set()
-        while name not in seen and (targets := [r for r in self.records.get(name, ()) if r[1] == "CNAME"]):
-            seen.add(name)
-            ttl, _, target = targets[0]
-            response.answer.append(dns.rrset.from_text(name + ".", ttl, "IN", "CNAME", target))
-            name = target.rstrip(".").lower()
-        found = [record for record in self.records.get(name, ()) if record[1] == kind]
-        if found:
-            response.answer.append(dns.rrset.from_text(name + ".", found[0][0], "IN", kind, *(r[2] for r in found)))
-            return
-        if name not in self.records:
-            response.set_rcode(dns.rcode.NXDOMAIN)
-        soa = SOA.format(self.negative_ttl)
-        response.authority.append(dns.rrset.from_text("test.", 3600, "IN", "SOA", soa))
-
-
-class Datagrams(asyncio.DatagramProtocol):
-    def __init__(self, script: Script) -> None:
-        self.script = script
-        self.tasks: set[asyncio.Task[None]] = set()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast("asyncio.DatagramTransport", transport)
-
-    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
-        task = asyncio.ensure_future(self.reply(data, addr))
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
-
-    async def reply(self, data: bytes, addr: tuple[str, int]) -> None:
-        wire = await self.script.answer(data, "udp")
-        if wire is not None and not self.transport.is_closing():
-            self.transport.sendto(wire, addr)
-
-
-@asynccontextmanager
-async def name_server(address: str = "127.0.0.1") -> AsyncIterator[tuple[Script, str]]:
-    script = Script()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            length = int.from_bytes(await reader.readexactly(2), "big")
-            wire = await script.answer(await reader.readexactly(length), "tcp")
-            if wire is not None:
-                writer.write(len(wire).to_bytes(2, "big") + wire)
-                await writer.drain()
-        finally:
-            writer.close()
-
-    loop = asyncio.get_running_loop()
-    for _ in range(50):  # until one port is free for both
-        streams = await asyncio.start_server(serve, address, 0)
-        port = streams.sockets[0].getsockname()[1]
-        try:
-            transport, datagrams = await loop.create_datagram_endpoint(lambda: Datagrams(script), (address, port))
-            break
-        except OSError:
-            streams.close()
-            await streams.wait_closed()
-    try:
-        yield script, f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
-    finally:
-        script.go_on.set()
-        transport.close()
-        streams.close()
-        await asyncio.gather(streams.wait_closed(), *datagrams.tasks)
+    from collections.abc import Callable
 
 
 class Clock:
@@ -191,15 +73,8 @@ def test_chains_that_differ_by_type_are_both_told() -> None:
         async with name_server() as (script, server):
             script.add("v4.test", (300, "A", "127.20.0.1"))
             script.add("v6.test", (300, "AAAA", "2001:db8::1"))
-            script.add("a.test", (300, "CNAME", "v4.test."))
             resolver = Resolver([server])
-            original = script.fill
-
-            def fill(response: dns.message.Message, name: str, kind: str) -> None:
-                script.records["a.test"] = [(300, "CNAME", "v4.test." if kind == "A" else "v6.test.")]
-                original(response, name, kind)
-
-            script.fill = fill  # type: ignore[method-assign]
+            script.by_type["a.test"] = {"A": (300, "CNAME", "v4.test."), "AAAA": (300, "CNAME", "v6.test.")}
             found = await resolver.resolve("a.test")
             assert isinstance(found, Answer)
             assert found.chain == ("v6.test", "v4.test")

@@ -20,10 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
-import dns.flags
-import dns.message
-import dns.rcode
-import dns.rrset
+from nameserver import Script, name_server_in_a_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,14 +103,13 @@ class World:
 
     hits: list[str] = field(default_factory=list)
     arrivals: list[tuple[str, str]] = field(default_factory=list)
-    questions: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
     port: int = 0
     own_port: int = 0
     """A port at which the trap alone is, for protocols other than http."""
     dns: str = ""
-    answers: bool = True
-    """Whether the name server answers at all."""
+    script: Script = field(default_factory=Script)
+    """What the name server says."""
 
     def __enter__(self) -> World:
         self._stack = contextlib.ExitStack()
@@ -147,45 +143,19 @@ class World:
             self._stack.push(opened.pop_all())
 
     def _serve_names(self) -> None:
-        sock = self._stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-        sock.bind(("127.0.0.2", 0))
-        self.dns = f"127.0.0.2:{sock.getsockname()[1]}"
-        done = threading.Event()
-        sock.settimeout(0.05)
+        for name, addresses in ZONE.items():
+            self.script.add(name, *((60, "AAAA" if ":" in address else "A", address) for address in addresses))
+        self.script.changing[REBINDS] = lambda before: [(0, "A", TRAPS[0] if before else GOOD)]
+        self.script.changing[MOVES] = lambda before: [(0, "A", MOVED if before else GOOD)]
+        self.dns = self._stack.enter_context(name_server_in_a_thread("127.0.0.2", self.script))
 
-        def serve() -> None:
-            while not done.is_set():
-                try:
-                    wire, peer = sock.recvfrom(4096)
-                except TimeoutError:
-                    continue
-                if answer := self._name(wire):
-                    sock.sendto(answer, peer)
+    @property
+    def questions(self) -> list[str]:
+        return [name for name, _, _ in self.script.asked]
 
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        self._stack.callback(thread.join)
-        self._stack.callback(done.set)
-
-    def _name(self, wire: bytes) -> bytes | None:
-        query = dns.message.from_wire(wire)
-        question = query.question[0]
-        name = question.name.to_text().rstrip(".").lower()
-        self.questions.append(name)
-        if not self.answers:
-            return None
-        reply = dns.message.make_response(query)
-        reply.flags |= dns.flags.AA | dns.flags.RA
-        addresses, ttl = ZONE.get(name), 60
-        if name == REBINDS:
-            addresses, ttl = [GOOD if self.questions.count(name) <= 2 else TRAPS[0]], 0
-        if name == MOVES:
-            addresses, ttl = [GOOD if self.questions.count(name) <= 2 else MOVED], 0
-        if addresses is None:
-            reply.set_rcode(dns.rcode.NXDOMAIN)
-        elif question.rdtype == dns.rdatatype.A:
-            reply.answer.append(dns.rrset.from_text(question.name, ttl, "IN", "A", *addresses))
-        return reply.to_wire()
+    def silence_names(self) -> None:
+        """The name server answers nobody any more."""
+        self.script.faults["*"] = "silent"
 
     def url(self, path: str = "/", host: str = "good.example") -> str:
         return f"http://{host}:{self.port}{path}"
