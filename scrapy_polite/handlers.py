@@ -98,6 +98,9 @@ class _PoliteHandler:
             response = await self._fetch(canonical(request, target), ticket, visit)
         finally:
             ticket.request = None
+            if visit.peer is not None and not proxy:
+                self.politeness.connected(placed, visit.peer)
+                request.meta["polite"]["pinned"] = str(visit.peer)
             if proxy:
                 request.meta["proxy"] = proxy  # For a retry, as it was.
         if ticket.sent is not None:

@@ -1,12 +1,13 @@
 """The guard's layers inside Twisted: nothing is resolved and nothing is dialled but what was admitted.
 
-A :class:`Visit` is one request's permission to connect: the host that may be asked for and the one address that it was pinned
-to. It travels in a context variable from the download handler to the three places where Twisted turns a name into a socket,
-is read there synchronously, and never from a timer (on the asyncio reactor a ``callLater`` runs in the context of whoever
-armed the loop's timer last).
+A :class:`Visit` is one request's permission to connect: the host that may be asked for, the address that it is pinned to, and
+the others that were judged with it, which are dialled when that one does not answer. It travels in a context variable from the
+download handler to the three places where Twisted turns a name into a socket, is read there synchronously, and never from a
+timer (on the asyncio reactor a ``callLater`` runs in the context of whoever armed the loop's timer last).
 
 * :class:`PinningResolver`: the reactor's name resolver. Answers from the visit, with exactly one address, at once.
-* the ``connectTCP`` layer: dials only the pinned address; it sees what passes the resolver by (literals in tunnels, FTP, '').
+* the ``connectTCP`` layer: dials only the pinned address, and after it the other vetted ones; it sees what passes the resolver
+  by (literals in tunnels, FTP, '').
 * :meth:`Visit.check_peer`: the address of the connection that came about.
 
 Without a visit nothing is resolved, and only addresses on the operator's allow list are dialled: from the first guarded crawl
@@ -31,6 +32,7 @@ from twisted.internet.interfaces import (
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from scrapy_polite.dialling import Dialling, in_turn
 from scrapy_polite.errors import RequestRefused
 
 if TYPE_CHECKING:
@@ -51,15 +53,17 @@ _MARK: Final = "_polite_layer"
 
 class Visit:
     """Permission to connect to ``pinned`` for ``host``; ``vetted`` are all addresses of the host that were judged, any of
-    which a pooled connection may lead to. A refusal on the way is recorded, since Twisted would turn it into one of the
-    errors that Scrapy retries."""
+    which a pooled connection may lead to. When another of them is dialled that is the pinned one; ``peer`` is the one that a
+    connection came about to. A refusal on the way is recorded, since Twisted would turn it into one of the errors that Scrapy
+    retries."""
 
-    __slots__ = ("host", "pinned", "refusal", "vetted")
+    __slots__ = ("host", "peer", "pinned", "refusal", "vetted")
 
     def __init__(self, host: str, pinned: IPAddress, vetted: Sequence[IPAddress]) -> None:
         self.host = host
         self.pinned = pinned
         self.vetted = vetted
+        self.peer: IPAddress | None = None
         self.refusal: RequestRefused | None = None
 
     def refuse(self, reason: str, detail: str) -> None:
@@ -67,28 +71,38 @@ class Visit:
 
     def may_dial(self, address: str) -> bool:
         """Whether this is the pinned address; if not, the refusal is recorded."""
-        if _same(address, self.pinned):
+        if _parsed(address) == self.pinned:
             return True
         self.refuse("not_pinned", f"{self.host} is pinned to {self.pinned}, and {address!r} was to be dialled")
         return False
 
+    def dial(self, address: IPAddress) -> None:
+        """The address has its turn."""
+        self.pinned = address
+
+    def meet(self, address: IPAddress) -> None:
+        """A connection to it came about."""
+        self.peer = self.pinned = address
+
     def leads_to(self, address: str) -> bool:
         """Whether a connection to this address leads to the host, as far as was judged."""
-        return any(_same(address, vetted) for vetted in self.vetted)
+        return _parsed(address) in self.vetted
 
     def check_peer(self, address: str) -> bool:
         """Whether the connection that came about, or was pooled, goes to an address that was judged for this host."""
-        if self.leads_to(address):
+        peer = _parsed(address)
+        if peer is not None and peer in self.vetted:
+            self.meet(peer)
             return True
         self.refuse("wrong_peer", f"{self.host} is at {self.pinned}, and the connection goes to {address}")
         return False
 
 
-def _same(address: str, pinned: IPAddress) -> bool:
+def _parsed(address: str) -> IPAddress | None:
     try:
-        return ipaddress.ip_address(address) == pinned
+        return ipaddress.ip_address(address)
     except ValueError:
-        return False
+        return None
 
 
 @implementer(IHostResolution)
@@ -162,22 +176,22 @@ class _Unvetted:
     def may_dial(self, host: str) -> bool:
         if not self.armed:
             return True
-        try:
-            address = ipaddress.ip_address(host)
-        except ValueError:
-            return False
-        return any(address in network for network in self.allowed if network.version == address.version)
+        address = _parsed(host)
+        return address is not None and any(address in net for net in self.allowed if net.version == address.version)
 
 
 UNVETTED: Final = _Unvetted()
 
 
 def _guarded(connect: Callable[..., Any]) -> Callable[..., Any]:
-    def connect_tcp(host: str, port: int, factory: Any, *args: Any, **kwargs: Any) -> Any:
+    def connect_tcp(host: str, port: int, factory: Any, timeout: float | None = 30, bindAddress: Any = None) -> Any:
         visit = VISIT.get()
         allowed = visit.may_dial(host) if visit is not None else UNVETTED.may_dial(host)
+        if allowed and visit is not None:
+            addresses = in_turn(visit.pinned, visit.vetted)
+            return Dialling(connect, addresses, port, factory, timeout, bindAddress, visit.dial, visit.meet)
         if allowed:
-            return connect(host, port, factory, *args, **kwargs)
+            return connect(host, port, factory, timeout=timeout, bindAddress=bindAddress)
         logger.warning("Guard: a connection to %r port %s was stopped", host, port)
         return _Stopped(host, port, factory)
 

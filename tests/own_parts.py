@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import logging
 import urllib.request
 from typing import TYPE_CHECKING, Any
 
@@ -94,6 +95,14 @@ class LaterAddon:
 
     def update_settings(self, settings: Any) -> None:
         settings["DOWNLOAD_HANDLERS"].set("http", OwnHandler, priority="addon")
+
+
+class SaysPinned:
+    """A downloader middleware that reads what was decided."""
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        logging.getLogger("own").info("PINNED %s %s", request.url, request.meta["polite"]["pinned"])
+        return response
 
 
 class OwnQueue(ScrapyPriorityQueue):
