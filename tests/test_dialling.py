@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 import pytest
-from trapped_world import GOOD, World, crawl
+from trapped_world import GOOD, OTHER, World, crawl
 
 from scrapy_polite.dialling import ATTEMPTS, in_turn
 from scrapy_polite.resolver import Visit
@@ -182,6 +182,26 @@ def test_an_address_that_never_answers_has_its_share_of_the_time_only(world: Wor
         outcome = crawl(tmp_path, settings, [url])
     assert outcome.pages == [url], outcome.said
     assert dialled(outcome.said) == [NOBODY]
+
+
+def test_a_host_that_moves_is_followed_when_its_ttl_is_over_and_no_kept_connection_outlives_it(
+    world: World, tmp_path: Path
+) -> None:
+    """The old connection is still open, and leads to an address that the new answer does not have."""
+    world.script.changing["moves.example"] = lambda before: [(0, "A", OTHER if before else GOOD)]
+    settings = world.settings(
+        POLITE_ALLOW_NETWORKS=["127.30.0.0/16", "127.31.0.0/16"],
+        ROBOTSTXT_OBEY=False,
+        DOWNLOADER_MIDDLEWARES={"own_parts.SaysPinned": 995},
+        POLITE_SITE_RATE=2 / 3,
+    )
+    urls = [world.url(f"/{n}", "moves.example") for n in range(4)]
+    outcome = crawl(tmp_path, settings, urls)
+    assert sorted(outcome.pages) == urls, outcome.result["failed"]
+    pinned = [line.split()[-1] for line in outcome.said.splitlines() if "PINNED" in line]
+    assert pinned == sorted(pinned)
+    assert set(pinned) == {GOOD, OTHER}
+    assert "polite/refused/wrong_peer" not in outcome.result["stats"]
 
 
 def test_a_host_that_moves_out_of_what_is_allowed_is_refused_when_its_ttl_is_over(world: World, tmp_path: Path) -> None:
