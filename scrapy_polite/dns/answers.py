@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy_polite.naming.hosts import IPAddress
 
-__all__ = ["Answer", "Cache", "NoAnswer", "lifetime", "refusal_lifetime"]
+__all__ = ["Answer", "Cache", "NoAnswer", "Pointer", "lifetime", "refusal_lifetime"]
 
 #: Seconds that an answer lives at least. A name with a TTL of 0 is looked up once per burst of requests, not once per
 #: request; and it keeps rebinding from changing an address between the guard's check and the next request.
@@ -54,6 +54,20 @@ class NoAnswer:
     expires: float
 
 
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """The names that the zone of an address gives it (PTR), canonical, in the order of the server; empty with a `reason`.
+
+    That is one of ``nxdomain``, ``no_names``, ``servfail``, ``timeout``, ``loop``, ``unreachable``, ``malformed``,
+    ``not_public`` (not asked: the address is in the guard's table) or ``busy`` (not asked: too many wait already).
+    """
+
+    address: IPAddress
+    names: tuple[str, ...]
+    reason: str
+    expires: float
+
+
 def lifetime(ttl: float) -> float:
     """Seconds that an answer may be used, from the smallest TTL of its chain."""
     return min(max(ttl, FLOOR), CEILING)
@@ -64,29 +78,38 @@ def refusal_lifetime(ttl: float) -> float:
     return min(max(ttl, REFUSAL_FLOOR), REFUSAL_CEILING)
 
 
-class Cache:
-    """Answers by host until they expire; at most `capacity`, those go first that were asked for least recently."""
+class _Expiring(Protocol):
+    @property
+    def expires(self) -> float: ...
+
+
+K = TypeVar("K")
+E = TypeVar("E", bound=_Expiring)
+
+
+class Cache(Generic[K, E]):
+    """Entries until they expire; at most `capacity`, those go first that were asked for least recently."""
 
     def __init__(self, capacity: int, clock: Callable[[], float]) -> None:
         self._capacity = capacity
         self._clock = clock
-        self._entries: OrderedDict[str, Answer | NoAnswer] = OrderedDict()
+        self._entries: OrderedDict[K, E] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def get(self, host: str) -> Answer | NoAnswer | None:
-        entry = self._entries.get(host)
+    def get(self, key: K) -> E | None:
+        entry = self._entries.get(key)
         if entry is None:
             return None
         if entry.expires <= self._clock():
-            del self._entries[host]
+            del self._entries[key]
             return None
-        self._entries.move_to_end(host)
+        self._entries.move_to_end(key)
         return entry
 
-    def put(self, entry: Answer | NoAnswer) -> None:
-        self._entries[entry.host] = entry
-        self._entries.move_to_end(entry.host)
+    def put(self, key: K, entry: E) -> None:
+        self._entries[key] = entry
+        self._entries.move_to_end(key)
         while len(self._entries) > self._capacity:
             self._entries.popitem(last=False)

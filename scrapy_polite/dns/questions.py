@@ -13,11 +13,12 @@ import dns.message
 import dns.name
 import dns.rdatatype
 import dns.resolver
+import dns.reversename
 
 if TYPE_CHECKING:
     from scrapy_polite.naming.hosts import IPAddress
 
-__all__ = ["Failed", "Found", "ask"]
+__all__ = ["Failed", "Found", "ask", "ask_names"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +41,32 @@ class Failed:
 
 async def ask(stub: dns.asyncresolver.Resolver, host: str, kind: dns.rdatatype.RdataType) -> Found | Failed:
     """The A or AAAA records of a canonical host. Every failure is a value."""
-    name = dns.name.from_text(host)  # absolute: search lists have no say
+    answer = await _resolved(stub, host, dns.name.from_text(host), kind)  # absolute: search lists have no say
+    if isinstance(answer, Failed):
+        return answer
+    chained = answer.chaining_result
+    return Found(
+        tuple(ip_address(record.address) for record in answer.rrset or ()),
+        tuple(_text(rrset[0].target) for rrset in chained.cnames),
+        float(chained.minimum_ttl),
+    )
+
+
+async def ask_names(stub: dns.asyncresolver.Resolver, address: IPAddress) -> Found | Failed:
+    """The PTR records of an address, in `chain`, and no addresses. Every failure is a value."""
+    answer = await _resolved(stub, str(address), dns.reversename.from_address(str(address)), dns.rdatatype.PTR)
+    if isinstance(answer, Failed):
+        return answer
+    names = tuple(_text(record.target) for record in answer.rrset or ())
+    return Found((), names, float(answer.chaining_result.minimum_ttl))
+
+
+async def _resolved(
+    stub: dns.asyncresolver.Resolver, host: str, name: dns.name.Name, kind: dns.rdatatype.RdataType
+) -> dns.resolver.Answer | Failed:
     try:
         # The backend is named, so that nothing guesses it from the running task.
-        answer = await stub.resolve(
+        return await stub.resolve(
             name, kind, raise_on_no_answer=False, backend=dns.asyncbackend.get_backend("asyncio"), search=False
         )
     except dns.resolver.NXDOMAIN as error:
@@ -54,12 +77,6 @@ async def ask(stub: dns.asyncresolver.Resolver, host: str, kind: dns.rdatatype.R
         return _blame(host, error)
     except (dns.exception.DNSException, OSError) as error:
         return Failed("malformed", f"{host}: {type(error).__name__}: {error}")
-    chained = answer.chaining_result
-    return Found(
-        tuple(ip_address(record.address) for record in answer.rrset or ()),
-        tuple(_text(rrset[0].target) for rrset in chained.cnames),
-        float(chained.minimum_ttl),
-    )
 
 
 def _text(name: dns.name.Name) -> str:

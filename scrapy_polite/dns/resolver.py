@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Final
 
 import dns.rdatatype
 
-from scrapy_polite.dns.answers import CEILING, Answer, Cache, NoAnswer, lifetime, refusal_lifetime
+from scrapy_polite.dns.answers import CEILING, Answer, Cache, NoAnswer, Pointer, lifetime, refusal_lifetime
+from scrapy_polite.dns.pointers import Pointers
 from scrapy_polite.dns.questions import Failed, Found, ask
 from scrapy_polite.dns.servers import make_stub
 from scrapy_polite.naming.hosts import canonical_host, literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from scrapy_polite.naming.hosts import IPAddress
 
 __all__ = ["Answer", "NoAnswer", "Resolver"]
 
@@ -44,7 +47,8 @@ class Resolver:
     ) -> None:
         self._stub = make_stub(servers, timeout)
         self._clock = clock
-        self._cache = Cache(capacity, clock)
+        self._cache: Cache[str, Answer | NoAnswer] = Cache(capacity, clock)
+        self._pointers = Pointers(self._stub, clock)
         self._flights: dict[str, asyncio.Task[Answer | NoAnswer]] = {}
         self._gate = asyncio.Semaphore(PARALLEL)
         self._closed = False
@@ -80,9 +84,15 @@ class Resolver:
             address = IPv4Address("127.0.0.1")
         return None if address is None else Answer(host, (address,), (), self._clock() + CEILING)
 
+    async def pointer(self, address: IPAddress) -> Pointer:
+        """The names of an address (PTR), from the cache or from DNS, a few questions a second at most; no request waits for
+        it."""
+        return await self._pointers.pointer(address)
+
     async def close(self) -> None:
         """Give up what is under way; whoever waits for it gets a `NoAnswer`. Nothing is asked from then on."""
         self._closed = True
+        await self._pointers.close()
         flights = list(self._flights.values())
         for flight in flights:
             flight.cancel()
@@ -93,7 +103,7 @@ class Resolver:
         async with self._gate:
             ipv4, ipv6 = await asyncio.gather(ask(self._stub, host, dns.rdatatype.A), ask(self._stub, host, dns.rdatatype.AAAA))
         entry = self._joined(host, ipv4, ipv6)
-        self._cache.put(entry)
+        self._cache.put(host, entry)
         return entry
 
     def _joined(self, host: str, ipv4: Found | Failed, ipv6: Found | Failed) -> Answer | NoAnswer:
