@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 SHORT = {
     "stores": ["--seconds", "0.1", "--rounds", "1"],
+    "guard": ["--short"],
     "queues": ["--sites", "10", "1000", "--operations", "400", "--rounds", "1"],
     "wire": ["--short"],
     "processes": ["--short"],

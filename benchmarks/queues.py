@@ -40,6 +40,7 @@ from scrapy.crawler import Crawler
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 from scrapy.squeues import FifoMemoryQueue, LifoMemoryQueue, PickleFifoDiskQueue, PickleLifoDiskQueue
 
+from scrapy_polite.dns import Answer
 from scrapy_polite.politeness import Placed, Politeness
 from scrapy_polite.queue import OriginQueue, agenda_of
 
@@ -101,7 +102,8 @@ def open_all(crawler: Crawler) -> None:
     openings, address = agenda._openings, ip_address("203.0.113.7")
     for site in list(openings._opening):
         keys = (site, f"origin:{site[5:]}")
-        politeness._placed[site] = Placed(site[5:], address, (address,), keys, keys[1], (), 1.0, math.inf)
+        answer = Answer(site[5:], (address,), (), math.inf)
+        politeness._placed[site] = Placed(answer, address, keys, keys[1], (), 1.0)
         agenda._bench.place(site, keys, {})
         agenda._bench.open(site)
     openings._opening.clear()

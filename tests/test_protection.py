@@ -261,6 +261,37 @@ def test_a_name_that_changes_its_answer_is_reached_where_it_was_judged_or_not_at
     assert all(page["body"].startswith("<html><body>the good server") for page in outcome.result["pages"])
 
 
+def test_an_address_that_is_opened_for_one_host_on_one_port_is_reached_by_that_host_alone(world: World, tmp_path: Path) -> None:
+    world.script.add("wiki.corp", (60, "A", GOOD))
+    settings = world.settings(POLITE_ALLOW_NETWORKS=[f"wiki.corp:{world.port}={GOOD}/32"], POLITE_ALLOW_PORTS=[80])
+    urls = [world.url("/wiki", "wiki.corp"), world.url("/same", "good.example"), "http://good.example/", "http://wiki.corp/"]
+    outcome = crawl(tmp_path, settings, urls)
+    assert outcome.pages == [world.url("/wiki", "wiki.corp")], outcome.said
+    refused = {one["url"]: one["why"].split("(")[1].split(")")[0] for one in outcome.result["failed"]}
+    assert refused == {urls[1]: "port", urls[2]: "loopback", urls[3]: "loopback"}
+    assert {host for host, _ in world.arrivals} == {"wiki.corp"}
+    assert world.hits == []
+
+
+def test_report_only_mode_counts_and_lets_through_all_but_metadata_services(world: World, tmp_path: Path) -> None:
+    world.script.add("half.example", (60, "A", "127.0.0.1"), (60, "A", "169.254.169.254"))
+    urls = [
+        *both(world),
+        world.url("/x", "metadata.example"),
+        world.url("/x", "half.example"),
+        world.url("/x", "169.254.169.254"),
+        world.url("/x", "metadata.google.internal"),
+    ]
+    outcome = crawl(tmp_path, world.settings(POLITE_GUARD="report", ROBOTSTXT_OBEY=False), urls)
+    assert sorted(outcome.pages) == sorted(both(world)), outcome.result
+    assert [one["error"] for one in outcome.result["failed"]] == ["RequestRefused"] * 4
+    stats = outcome.result["stats"]
+    assert stats["polite/refused/metadata"] == 4
+    assert stats["polite/refused/loopback"] >= 1
+    assert "Guard (report only) would refuse (loopback): 127.0.0.1 is in 127.0.0.0/8" in outcome.said
+    assert world.hits, "what would be refused is reached: that is what the mode is for"
+
+
 LOOPBACK = [
     "127.0.0.1",
     "127.0.0.1.",

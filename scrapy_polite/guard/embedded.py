@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from ipaddress import IPv6Address
 
-__all__ = ["embedded_ipv4", "is_isatap"]
+__all__ = ["embedded_ipv4", "embedded_numbers", "is_isatap"]
 
 # How far the first of the four octets of the IPv4 address is from the end, for prefixes of 48, 56 and 64 bits: RFC 6052
 # section 2.2. Octet 8 ("u") is jumped over, and need not be zero, since an attacker need not set it so. The local-use
@@ -39,28 +39,32 @@ _LOW: Final = 0xFFFF_FFFF
 
 def embedded_ipv4(address: IPv6Address) -> tuple[IPv4Address, ...]:
     """The IPv4 addresses that an IPv6 address carries, by form; empty for an ordinary one."""
-    number = int(address)
+    return tuple(map(IPv4Address, embedded_numbers(int(address))))
+
+
+def embedded_numbers(number: int) -> tuple[int, ...]:
+    """The same, from number to numbers."""
     low, head = number & _LOW, number >> 32
     if head in _HEADS or (not head and low > 1):  # ::a.b.c.d is IPv4-compatible; :: and ::1 are not
-        return (IPv4Address(low),)
+        return (low,)
     if number >> 112 == _6TO4:
-        router = IPv4Address(number >> 80 & _LOW)
-        return (router, IPv4Address(low)) if is_isatap(address) else (router,)
+        router = number >> 80 & _LOW
+        return (router, low) if is_isatap(number) else (router,)
     if number >> 96 == _TEREDO:
-        return (IPv4Address(number >> 64 & _LOW), IPv4Address(low ^ _LOW))
+        return (number >> 64 & _LOW, low ^ _LOW)
     if number >> 80 == _NAT64_LOCAL:
-        return (*(_around_u(number, before) for before in _BEFORE_U), IPv4Address(low))
-    return (IPv4Address(low),) if is_isatap(address) else ()
+        return (*(_around_u(number, before) for before in _BEFORE_U), low)
+    return (low,) if is_isatap(number) else ()
 
 
-def _around_u(number: int, before: int) -> IPv4Address:
+def _around_u(number: int, before: int) -> int:
     """The IPv4 address that has so many octets before octet 8, and the others behind it."""
     behind = 4 - before
     left = number >> 64 & (1 << 8 * before) - 1
     right = number >> 8 * (7 - behind) & (1 << 8 * behind) - 1
-    return IPv4Address(left << 8 * behind | right)
+    return left << 8 * behind | right
 
 
-def is_isatap(address: IPv6Address) -> bool:
-    """Whether the interface identifier is one of ISATAP, under any prefix: no network lists those."""
-    return (int(address) >> 32) & _ISATAP_MASK == _ISATAP
+def is_isatap(number: int) -> bool:
+    """Whether the interface identifier of an IPv6 address is one of ISATAP, under any prefix: no network lists those."""
+    return number >> 32 & _ISATAP_MASK == _ISATAP

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import TYPE_CHECKING, Final
 
-from scrapy_polite.guard.embedded import embedded_ipv4, is_isatap
+from scrapy_polite.guard.embedded import embedded_ipv4, embedded_numbers, is_isatap
 from scrapy_polite.guard.names import is_localhost, judge_name
 from scrapy_polite.guard.ranges import Spans
 from scrapy_polite.guard.refusal import Refused
-from scrapy_polite.guard.verdicts import ALLOWED, Verdicts
+from scrapy_polite.guard.verdicts import ALLOWED, Verdict, Verdicts
 from scrapy_polite.naming.hosts import Invalid, IPAddress, Target, canonical_host, literal
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ DEFAULT_PORTS: Final = frozenset({80, 443, 8080, 8443})
 
 _LOOPBACK: Final = IPv4Address("127.0.0.1")
 
+#: Reasons of verdicts on IPv6 addresses after which what the address carries is looked at; "" is that of ALLOWED.
+_MORE_TO_SAY: Final = frozenset({"", "embedded"})
+
 
 class _Opened:
     """The networks that rules open for one host: those on every allowed port, and those on single ports."""
@@ -39,12 +42,12 @@ class _Opened:
         ports = {rule.port for rule in rules if rule.port}
         self._by_port = {port: _by_version(rule.network for rule in rules if rule.port == port) for port in ports}
 
-    def holds(self, address: IPAddress, port: int) -> bool:
-        return self.on_port(address, port) or int(address) in self._always[address.version]
+    def holds(self, version: int, number: int, port: int) -> bool:
+        return self.on_port(version, number, port) or number in self._always[version]
 
-    def on_port(self, address: IPAddress, port: int) -> bool:
+    def on_port(self, version: int, number: int, port: int) -> bool:
         """Whether a rule opens the address on just this port."""
-        return port in self._by_port and int(address) in self._by_port[port][address.version]
+        return port in self._by_port and number in self._by_port[port][version]
 
     def names(self, port: int) -> bool:
         return port in self._by_port
@@ -109,16 +112,17 @@ class Policy:
     def judge_address(self, address: IPAddress, host: str = "", port: int = 0) -> Refused | None:
         """Whether an address may be dialled, and every IPv4 address that it carries."""
         if isinstance(address, IPv4Address):
-            verdict = self._ipv4.find(int(address))
-            if verdict is None or verdict is ALLOWED:
+            against = self._against_ipv4(int(address), host, port)
+            return against and Refused(against.reason, address, against.text)
+        number = int(address)
+        verdict = self._ipv6.find(number)
+        if address.scope_id is None and not is_isatap(number):
+            if verdict is None:
                 return None
-            if not verdict.final and self._opens(address, host, port):
-                return None
-            return Refused(verdict.reason, address, verdict.text)
-        verdict = self._ipv6.find(int(address))
-        if verdict is None and not is_isatap(address) and address.scope_id is None:
-            return None
-        return self._judge_unusual(address, host, port)
+            if verdict.reason not in _MORE_TO_SAY:
+                opens = not verdict.final and self._opens(6, number, host, port)
+                return None if opens else Refused(verdict.reason, address, verdict.text)
+        return self._judge_unusual(address, verdict, host, port)
 
     def judge_answer(
         self,
@@ -158,45 +162,51 @@ class Policy:
                 yield refused
             elif own and (mine := self._own(address, host, port, own)) is not None:
                 yield Refused("own_interface", mine, " is an address of this machine.")
-            elif opened is not None and not opened.on_port(address, port):
+            elif opened is not None and not opened.on_port(address.version, int(address), port):
                 yield Refused("port", f"Port {port} of {host} is open to the networks that are named for it only: {address}.")
 
-    def _judge_unusual(self, address: IPv6Address, host: str, port: int) -> Refused | None:
-        """An IPv6 address of which something is said: refused or allowed as such, and for what it carries."""
-        refused = self._judge_ipv6(address, host, port)
-        inner = [found for carried in embedded_ipv4(address) if (found := self.judge_address(carried, host, port)) is not None]
+    def _judge_unusual(self, address: IPv6Address, verdict: Verdict | None, host: str, port: int) -> Refused | None:
+        """An IPv6 address that carries another, or a zone id: judged for itself, and for what it carries."""
+        worst: Verdict | None = None
+        carried = 0
+        for number in embedded_numbers(int(address)):
+            found = self._against_ipv4(number, host, port)
+            if found is not None and (worst is None or found.reason == "metadata"):
+                worst, carried = found, number
         # What is carried says more than that something is carried; of several readings the worst one speaks.
-        worst = min(inner, key=lambda found: found.reason != "metadata", default=None)
-        if worst is None or (refused is not None and refused.reason != "embedded" and worst.reason != "metadata"):
-            return refused
-        return Refused(worst.reason, address, " carries an IPv4 address: ", worst)
+        says_less = verdict is None or verdict.reason in _MORE_TO_SAY or (worst is not None and worst.reason == "metadata")
+        if worst is None or not says_less or (address.scope_id is not None and worst.reason != "metadata"):
+            return self._judge_outside(address, verdict, host, port)
+        return Refused(worst.reason, address, " carries an IPv4 address: ", IPv4Address(carried), worst.text)
 
-    def _judge_ipv6(self, address: IPv6Address, host: str, port: int) -> Refused | None:
-        verdict = self._ipv6.find(int(address))
-        if verdict is not None and verdict.reason == "metadata":
-            return Refused("metadata", address, verdict.text)
-        if address.scope_id is not None:
+    def _judge_outside(self, address: IPv6Address, verdict: Verdict | None, host: str, port: int) -> Refused | None:
+        """The same address, as if it carried nothing."""
+        if address.scope_id is not None and (verdict is None or verdict.reason != "metadata"):
             return Refused("zone_id", address, " has a zone id, which only means something on this machine.")
-        final = verdict is not None and verdict.final
-        if verdict is ALLOWED or (not final and self._opens(address, host, port)):
+        if verdict is ALLOWED or ((verdict is None or not verdict.final) and self._opens(6, int(address), host, port)):
             return None
         if verdict is not None:
             return Refused(verdict.reason, address, verdict.text)
-        if is_isatap(address):
-            return Refused("embedded", address, " has an ISATAP interface identifier (RFC 5214 section 6.1).")
-        return None
+        return Refused("embedded", address, " has an ISATAP interface identifier (RFC 5214 section 6.1).")
 
-    def _opens(self, address: IPAddress, host: str, port: int) -> bool:
+    def _against_ipv4(self, number: int, host: str, port: int) -> Verdict | None:
+        """What is said against an IPv4 address, on its own or inside another."""
+        verdict = self._ipv4.find(number)
+        if verdict is None or verdict is ALLOWED or (not verdict.final and self._opens(4, number, host, port)):
+            return None
+        return verdict
+
+    def _opens(self, version: int, number: int, host: str, port: int) -> bool:
         """Whether a rule for the host opens the address."""
         opened = self._opened.get(host)
-        return opened is not None and opened.holds(address, port)
+        return opened is not None and opened.holds(version, number, port)
 
     def _own(self, address: IPAddress, host: str, port: int, own: Collection[IPAddress]) -> IPAddress | None:
         """The address, or what it carries, if it is this machine's and nothing has opened it."""
         inside = () if isinstance(address, IPv4Address) else embedded_ipv4(address)
         for one in (address, *inside):
             table = self._ipv4 if isinstance(one, IPv4Address) else self._ipv6
-            if one in own and table.find(int(one)) is not ALLOWED and not self._opens(one, host, port):
+            if one in own and table.find(int(one)) is not ALLOWED and not self._opens(one.version, int(one), host, port):
                 return one
         return None
 
