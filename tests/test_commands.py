@@ -68,6 +68,14 @@ def test_explain_offline_is_a_success_when_every_url_has_a_host(tmp_path: Path) 
     assert polite("explain", "--offline", "http://a.example/", "http://127.0.0.1/", cwd=tmp_path).returncode == 0
 
 
+def test_explain_offline_shows_what_is_opened_for_one_host_on_one_port(tmp_path: Path) -> None:
+    opened = 'POLITE_ALLOW_NETWORKS=["10.9.9.9:81=10.9.9.9", "wiki.corp:8443=10.1.2.3"]'
+    urls = ["http://10.9.9.9:81/", "http://10.9.9.9/", "https://wiki.corp:8443/", "https://wiki.corp:8444/"]
+    found = objects(polite("explain", "-s", opened, "--offline", "--json", *urls, cwd=tmp_path))
+    assert [one["admitted"] for one in found] == [True, False, None, False]
+    assert [(one["reason"] or ":").partition(":")[0] for one in found] == ["", "private", "", "port"]
+
+
 def test_explain_asks_dns_and_says_who_shares_servers(tmp_path: Path) -> None:
     with Town(tmp_path / "town", tenants=12, listings=1) as town:
         tenant = next(site for site in town.info["sites"] if site["inhabitant"] == "platform")

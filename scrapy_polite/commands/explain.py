@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_polite.dns.resolver import NoAnswer, Resolver
+from scrapy_polite.dns.resolver import Answer, NoAnswer, Resolver
 from scrapy_polite.guard.policy import Refused
 from scrapy_polite.naming.hosts import Invalid, display_host, parse
 from scrapy_polite.paths import store_url
@@ -86,6 +87,8 @@ class Explainer:
         """What needs no network. An address literal is admitted or not; a name may only be refused."""
         target = parse(url)
         refused = self._politeness.config.policy.judge_target(target)
+        if refused is None and not isinstance(target, Invalid) and target.address is not None:
+            refused = self._politeness.judge(target, Answer(target.host, (target.address,), (), math.inf))
         found = _blank(url)
         if isinstance(target, Invalid):
             return found | {"admitted": False, "reason": f"{target.reason}: {target.detail}"}
