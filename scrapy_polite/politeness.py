@@ -38,6 +38,7 @@ from scrapy_polite.telemetry.ledger import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from ipaddress import IPv6Network
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -202,6 +203,8 @@ class Politeness:
             return answer
         # Also where the answer is known: the verdict depends on the port, and on which addresses this machine has by now.
         refused = self.judge(target, answer)
+        if refused is None and any(address.version == 6 for address in answer.addresses):
+            refused = self.judge(target, answer, await self.resolver.nat64_prefixes())
         if refused is not None and not self.lets_through(refused):
             return refused
         if found is not None and stands:
@@ -211,10 +214,10 @@ class Politeness:
             await self.agenda.placed(site, placed)
         return target, placed
 
-    def judge(self, target: Target, answer: Answer) -> Refused | None:
+    def judge(self, target: Target, answer: Answer, nat64: tuple[IPv6Network, ...] = ()) -> Refused | None:
         """The guard's verdict on what the target's host has for addresses."""
         own = self._own.among(answer)
-        return self.config.policy.judge_answer(answer.addresses, answer.chain, target.host, target.port, own)
+        return self.config.policy.judge_answer(answer.addresses, answer.chain, target.host, target.port, own, nat64)
 
     def connected(self, placed: Placed, address: IPAddress) -> None:
         """A connection came about to one of the host's addresses: it is dialled first from now on, as long as the answer

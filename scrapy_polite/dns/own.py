@@ -8,6 +8,7 @@ is true of this moment. What a router in front of the machine translates to it (
 
 from __future__ import annotations
 
+import errno
 import socket
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
@@ -30,14 +31,21 @@ CAPACITY: Final = 20_000
 
 
 def is_own(address: IPAddress) -> bool:
-    """Whether this machine itself answers at the address. False also where the kernel knows no way to it."""
+    """Whether this machine itself answers at the address. False also where the kernel knows no way to it.
+    OSError if it cannot be asked."""
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     try:
-        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe = socket.socket(family, socket.SOCK_DGRAM)
+    except OSError as error:
+        if error.errno == errno.EAFNOSUPPORT:
+            return False
+        raise  # No descriptor left, for one: then nobody knows, and nothing may be dialled.
+    with probe:
+        try:
             probe.connect((str(address), 9))
-            own: str = probe.getsockname()[0]
-    except OSError:
-        return False
+        except OSError:
+            return False
+        own: str = probe.getsockname()[0]
     return own == str(address)
 
 

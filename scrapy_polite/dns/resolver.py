@@ -17,10 +17,12 @@ from scrapy_polite.dns.answers import CEILING, Answer, Cache, NoAnswer, Pointer,
 from scrapy_polite.dns.pointers import Pointers
 from scrapy_polite.dns.questions import Failed, Found, ask
 from scrapy_polite.dns.servers import make_stub
+from scrapy_polite.guard.nat64 import IPV4_ONLY, prefixes_in
 from scrapy_polite.naming.hosts import canonical_host, literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from ipaddress import IPv6Network
 
     from scrapy_polite.naming.hosts import IPAddress
 
@@ -28,6 +30,9 @@ __all__ = ["Answer", "NoAnswer", "Resolver"]
 
 #: Hosts that are looked up at the same time; each takes two sockets, and resolvers drop what comes in floods.
 PARALLEL: Final = 128
+
+#: Seconds for which it is known at least that this network has no NAT64: most have none.
+NAT64_FLOOR: Final = 300.0
 
 
 class Resolver:
@@ -50,6 +55,7 @@ class Resolver:
         self._cache: Cache[str, Answer | NoAnswer] = Cache(capacity, clock)
         self._pointers = Pointers(self._stub, clock)
         self._flights: dict[str, asyncio.Task[Answer | NoAnswer]] = {}
+        self._nat64: tuple[float, tuple[IPv6Network, ...]] = (clock(), ())
         self._gate = asyncio.Semaphore(PARALLEL)
         self._closed = False
 
@@ -88,6 +94,15 @@ class Resolver:
         """The names of an address (PTR), from the cache or from DNS, a few questions a second at most; no request waits for
         it."""
         return await self._pointers.pointer(address)
+
+    async def nat64_prefixes(self) -> tuple[IPv6Network, ...]:
+        """The NAT64 prefixes of this network (RFC 7050): one question in a while, if anybody wants to know."""
+        until, prefixes = self._nat64
+        if until <= self._clock():
+            found = await self.resolve(IPV4_ONLY)
+            prefixes = prefixes_in(found.addresses) if isinstance(found, Answer) else ()
+            self._nat64 = (max(found.expires, self._clock() + NAT64_FLOOR), prefixes)
+        return prefixes
 
     async def close(self) -> None:
         """Give up what is under way; whoever waits for it gets a `NoAnswer`. Nothing is asked from then on."""

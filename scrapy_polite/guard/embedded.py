@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from ipaddress import IPv6Address
 
-__all__ = ["embedded_ipv4", "embedded_numbers", "is_isatap"]
+__all__ = ["around_u", "embedded_ipv4", "embedded_numbers", "is_isatap"]
 
 # How far the first of the four octets of the IPv4 address is from the end, for prefixes of 48, 56 and 64 bits: RFC 6052
 # section 2.2. Octet 8 ("u") is jumped over, and need not be zero, since an attacker need not set it so. The local-use
@@ -53,11 +53,11 @@ def embedded_numbers(number: int) -> tuple[int, ...]:
     if number >> 96 == _TEREDO:
         return (number >> 64 & _LOW, low ^ _LOW)
     if number >> 80 == _NAT64_LOCAL:
-        return (*(_around_u(number, before) for before in _BEFORE_U), low)
+        return (*(around_u(number, before) for before in _BEFORE_U), low)
     return (low,) if is_isatap(number) else ()
 
 
-def _around_u(number: int, before: int) -> int:
+def around_u(number: int, before: int) -> int:
     """The IPv4 address that has so many octets before octet 8, and the others behind it."""
     behind = 4 - before
     left = number >> 64 & (1 << 8 * before) - 1

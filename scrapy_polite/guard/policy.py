@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy_polite.guard.embedded import embedded_ipv4, embedded_numbers, is_isatap
 from scrapy_polite.guard.names import is_localhost, judge_name
+from scrapy_polite.guard.nat64 import behind
 from scrapy_polite.guard.ranges import Spans
 from scrapy_polite.guard.refusal import Refused
 from scrapy_polite.guard.verdicts import ALLOWED, Verdict, Verdicts
@@ -131,23 +132,31 @@ class Policy:
         host: str = "",
         port: int = 0,
         own: Collection[IPAddress] = (),
+        nat64: Sequence[IPv6Network] = (),
     ) -> Refused | None:
         """Whether a host with this DNS answer may be reached: every address and every name of the chain must be good.
 
         One bad address refuses the host, since an answer that mixes public and private addresses is how rebinding
         starts. `chain` holds the CNAME targets. `own` are the addresses among them, or carried by them, at which this
-        machine itself answers: a public one leads past every firewall to what listens here. Of several refusals a
-        metadata service is named first, then the first one found.
+        machine itself answers: a public one leads past every firewall to what listens here. `nat64` are prefixes of this
+        network's own, see :mod:`scrapy_polite.guard.nat64`. Of several refusals a metadata service is named first, then
+        the first one found.
         """
         first: Refused | None = None
-        for refused in self._refusals(addresses, chain, host, port, own):
+        for refused in self._refusals(addresses, chain, host, port, own, nat64):
             if refused.reason == "metadata":
                 return refused
             first = first or refused
         return first
 
     def _refusals(
-        self, addresses: Sequence[IPAddress], chain: Sequence[str], host: str, port: int, own: Collection[IPAddress]
+        self,
+        addresses: Sequence[IPAddress],
+        chain: Sequence[str],
+        host: str,
+        port: int,
+        own: Collection[IPAddress],
+        nat64: Sequence[IPv6Network],
     ) -> Iterable[Refused]:
         for name in chain:
             if canonical_host(name) != name or literal(name) is not None:
@@ -160,7 +169,11 @@ class Policy:
         for address in addresses:
             if (refused := self.judge_address(address, host, port)) is not None:
                 yield refused
-            elif own and (mine := self._own(address, host, port, own)) is not None:
+                continue
+            for one in behind(address, nat64) if nat64 else ():
+                if (refused := self.judge_address(one, host, port)) is not None:
+                    yield Refused(refused.reason, address, " carries an IPv4 address, by NAT64 of this network: ", refused)
+            if own and (mine := self._own(address, host, port, own)) is not None:
                 yield Refused("own_interface", mine, " is an address of this machine.")
             elif opened is not None and not opened.on_port(address.version, int(address), port):
                 yield Refused("port", f"Port {port} of {host} is open to the networks that are named for it only: {address}.")
