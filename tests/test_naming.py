@@ -309,6 +309,8 @@ def test_ipv6_literals_are_the_address_or_what_it_maps_to(address: IPv6Address) 
 )
 def test_registrable_domains_need_no_network(host: str, domain: str) -> None:
     assert registrable_domain(host) == domain
+
+
 BEGINNINGS = (
     *("http://a.example", "https://a.example", "http://a.example:8080", "http://a.example:99999", "http://A.example"),
     *("http://127.1", "http://0x7f.1", "http://1.2.3.4.5", "http://xn--a", "http://a..example", "http://a.example."),
