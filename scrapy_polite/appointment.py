@@ -25,13 +25,14 @@ from twisted.web._newclient import ResponseNeverReceived
 from zope.interface import implementer
 
 from scrapy_polite.letter import Letter, is_open
-from scrapy_polite.resolver import VISIT, Visit
+from scrapy_polite.resolver import VISIT, Visit, parsed
 from scrapy_polite.standing import Standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from scrapy_polite.limits.gcra import Booked
+    from scrapy_polite.naming.hosts import IPAddress
     from scrapy_polite.standing import Lines
     from scrapy_polite.ticket import Ticket
 
@@ -52,6 +53,7 @@ class Connection:
     polite_lost: Failure | None = None
     """Why nothing can be sent on it any more."""
     _polite_waiters: tuple[Deferred[None], ...] = ()
+    _polite_peer: IPAddress | None = None
 
     # -- what a version of HTTP says
 
@@ -77,6 +79,13 @@ class Connection:
         raise NotImplementedError
 
     # -- what is the same in all
+
+    @property
+    def polite_peer(self) -> IPAddress | None:
+        """The address that it goes to."""
+        if self._polite_peer is None:
+            self._polite_peer = parsed(layers(self)[1].getPeer().host)
+        return self._polite_peer
 
     def polite_wait(self) -> Deferred[None] | None:
         """Fires when it is worth looking again; None when there is nothing to wait for."""
@@ -189,7 +198,7 @@ class Appointment:
         connection, sent, made = self._connection, False, 0
         try:
             while True:
-                if not self._visit.check_peer(layers(connection)[1].getPeer().host):
+                if not self._visit.check_peer(connection.polite_peer):
                     connection.transport.abortConnection()
                     raise self._visit.refusal or AssertionError
                 while (waiter := connection.polite_wait()) is not None:

@@ -238,7 +238,7 @@ class Line:
                 if ahead > 0:
                     self._place.later(ahead, partial(self._slot_opens, entry, answer, closes))
                     return
-                if not self._use(entry, answer, closes):
+                if not self._use(entry, answer, closes, ready=booking.direct):
                     return
         if not booking.direct:
             self._serve()
@@ -259,8 +259,8 @@ class Line:
                 return
         self._serve()
 
-    def _use(self, entry: Entry, slot: Booked, closes: float) -> bool:
-        """Send in a slot that has begun, or lose it. False: that is left to the reactor."""
+    def _use(self, entry: Entry, slot: Booked, closes: float, ready: bool = False) -> bool:
+        """Send in a slot that has begun, or lose it. False: that is left to the reactor. ``ready``: it was so just now."""
         stands = entry in self._standing
         if stands and not (entry.sealed or self._place.is_reactor()):
             self._place.in_reactor(partial(self._slot_opens, entry, slot, closes))
@@ -269,7 +269,7 @@ class Line:
         if not stands or self._place.clock() >= closes:
             entry.lost(slot)
         else:
-            ready = entry.ready()
+            ready = ready or entry.ready()
             self._standing.pop(entry, None)
             if ready:
                 entry.go(slot)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from scrapy_polite.naming.hosts import IPAddress
 
-__all__ = ["VISIT", "PinningResolver", "Visit", "install_layers", "layers_in_place"]
+__all__ = ["VISIT", "PinningResolver", "Visit", "install_layers", "layers_in_place", "parsed"]
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class Visit:
 
     def may_dial(self, address: str) -> bool:
         """Whether this is the pinned address; if not, the refusal is recorded."""
-        if _parsed(address) == self.pinned:
+        if parsed(address) == self.pinned:
             return True
         self.refuse("not_pinned", f"{self.host} is pinned to {self.pinned}, and {address!r} was to be dialled")
         return False
@@ -84,21 +84,20 @@ class Visit:
         """A connection to it came about."""
         self.peer = self.pinned = address
 
-    def leads_to(self, address: str) -> bool:
+    def leads_to(self, peer: IPAddress | None) -> bool:
         """Whether a connection to this address leads to the host, as far as was judged."""
-        return _parsed(address) in self.vetted
+        return peer in self.vetted
 
-    def check_peer(self, address: str) -> bool:
+    def check_peer(self, peer: IPAddress | None) -> bool:
         """Whether the connection that came about, or was pooled, goes to an address that was judged for this host."""
-        peer = _parsed(address)
         if peer is not None and peer in self.vetted:
             self.meet(peer)
             return True
-        self.refuse("wrong_peer", f"{self.host} is at {self.pinned}, and the connection goes to {address}")
+        self.refuse("wrong_peer", f"{self.host} is at {self.pinned}, and the connection goes to {peer}")
         return False
 
 
-def _parsed(address: str) -> IPAddress | None:
+def parsed(address: str) -> IPAddress | None:
     try:
         return ipaddress.ip_address(address)
     except ValueError:
@@ -176,7 +175,7 @@ class _Unvetted:
     def may_dial(self, host: str) -> bool:
         if not self.armed:
             return True
-        address = _parsed(host)
+        address = parsed(host)
         return address is not None and any(address in net for net in self.allowed if net.version == address.version)
 
 

@@ -76,7 +76,7 @@ class PolitePool(HTTPConnectionPool):  # type: ignore[misc,unused-ignore]
 
     def _first(self, way: tuple[Any, ...], visit: Visit) -> Deferred[Any]:
         for connection in list(self._connections.get(way[0], ())):
-            if not visit.leads_to(layers(connection)[1].getPeer().host):
+            if not visit.leads_to(connection.polite_peer):
                 # The host has moved since.
                 self._timeouts[connection].cancel()
                 self._removeConnection(way[0], connection)  # type: ignore[no-untyped-call]

@@ -51,17 +51,16 @@ def test_the_pinned_address_need_not_be_the_first() -> None:
     assert [str(one) for one in in_turn(found[1], found)] == ["1.0.0.2", "1.0.0.1", "1.0.0.3"]
 
 
-def test_a_connection_to_an_address_that_was_not_judged_is_refused_if_it_is_new_and_given_up_if_it_was_kept() -> None:
+def test_a_connection_to_an_address_that_was_not_judged_is_refused() -> None:
     one, two, three = (ip_address(f"1.0.0.{n}") for n in (1, 2, 3))
     visit = Visit("a.test", one, (one, two))
-    assert visit.check_peer("1.0.0.2")
+    assert visit.check_peer(two)
     assert (visit.peer, visit.pinned) == (two, two)
-    assert not visit.check_peer(str(three), new=False)
-    assert visit.refusal is None
-    assert not visit.check_peer(str(three))
+    assert not visit.check_peer(three)
     assert visit.refusal is not None
     assert visit.refusal.reason == "wrong_peer"
     assert (visit.peer, visit.pinned) == (two, two)
+    assert not visit.check_peer(None)
 
 
 def test_only_the_pinned_address_begins_a_dialling() -> None:
