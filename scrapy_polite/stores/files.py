@@ -188,6 +188,8 @@ class Files:
         db.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('boot', ?)", (boot,))
         db.execute("COMMIT")
         db.execute("ATTACH DATABASE ? AS slots", (str(self._slots),))
+        # Each key that is booked has its page written, with a checksum over all of it.
+        db.execute("PRAGMA slots.page_size = 1024")
         db.execute("PRAGMA slots.journal_mode = WAL")
         db.execute("PRAGMA slots.synchronous = OFF")
         db.execute(SLOTS)
