@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.reporting import Aim, Report, arguments, jain
 from scrapy_polite.agenda import LEAD
-from scrapy_polite.booker import AHEAD, GLANCE
+from scrapy_polite.booker import AHEAD, BLUR, GLANCE
 from scrapy_polite.limits.plan import Charge
 from scrapy_polite.limits.workbench import Choice, Workbench
 from scrapy_polite.line import Line
@@ -223,7 +223,7 @@ class Process:
         fleet = self.fleet
         now = fleet.world.now
         late = int(now * 1e6) - slot.slot
-        if late > PUNCTUAL + fleet.trip * 1e6:
+        if late > PUNCTUAL + min(fleet.trip / 2 * 1e6, BLUR):
             self._owe(standing, late)
         fleet.sent[standing.origin].append((now, self.number))
         self.bench.booked(standing, {demand.key: demand.increment / 1e6 for demand in standing.want}, now)

@@ -47,6 +47,9 @@ GLANCE: Final = 0.005
 GLANCE_AGAIN: Final = 1.0
 """Seconds without a glance after one that saw no answer."""
 
+BLUR: Final = 3_000
+"""Microseconds. The store's clock is known to half a round trip at worst, and usually much better."""
+
 JUDGED: Final = 20
 """Answers after which a store is called too far away."""
 
@@ -124,8 +127,8 @@ class Booker:
 
     @property
     def blur(self) -> int:
-        """Microseconds by which :meth:`now` may be off."""
-        return self._best_trip
+        """Microseconds by which :meth:`now` is off, or less; not more than would matter to the distance of two requests."""
+        return min(self._best_trip // 2, BLUR)
 
     def close(self) -> None:
         """Pay what is owed, and close the store."""
