@@ -25,18 +25,18 @@ from twisted.web._newclient import ResponseNeverReceived
 from zope.interface import implementer
 
 from scrapy_polite.letter import Letter, is_open
-from scrapy_polite.resolver import VISIT, Visit, parsed
+from scrapy_polite.resolver import VISIT, Visit
 from scrapy_polite.standing import Standing
+from scrapy_polite.tunnel import target_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from scrapy_polite.limits.gcra import Booked
-    from scrapy_polite.naming.hosts import IPAddress
     from scrapy_polite.standing import Lines
     from scrapy_polite.ticket import Ticket
 
-__all__ = ["TICKET", "Connection", "Pool", "appointed", "layers", "listening"]
+__all__ = ["TICKET", "Connection", "Pool", "appointed", "ends", "layers", "listening"]
 
 TICKET: contextvars.ContextVar[Ticket | None] = contextvars.ContextVar("polite_ticket", default=None)
 
@@ -53,7 +53,6 @@ class Connection:
     polite_lost: Failure | None = None
     """Why nothing can be sent on it any more."""
     _polite_waiters: tuple[Deferred[None], ...] = ()
-    _polite_peer: IPAddress | None = None
 
     # -- what a version of HTTP says
 
@@ -79,13 +78,6 @@ class Connection:
         raise NotImplementedError
 
     # -- what is the same in all
-
-    @property
-    def polite_peer(self) -> IPAddress | None:
-        """The address that it goes to."""
-        if self._polite_peer is None:
-            self._polite_peer = parsed(layers(self)[1].getPeer().host)
-        return self._polite_peer
 
     def polite_wait(self) -> Deferred[None] | None:
         """Fires when it is worth looking again; None when there is nothing to wait for."""
@@ -143,6 +135,12 @@ def layers(connection: Any) -> tuple[Any, Any]:
     return None, transport
 
 
+def ends(connection: Any) -> tuple[str, str | None]:
+    """The address of the connection's peer; and where it is a tunnel of ours, the one that it leads to."""
+    _, tcp = layers(connection)
+    return tcp.getPeer().host, target_of(tcp)
+
+
 def listening(base: Any, mixin: type[Connection]) -> Any:
     """A handler's own protocol factory (Scrapy's is lenient about bad headers since 2.18), its protocols ours."""
     classes: dict[type, type] = {}
@@ -160,7 +158,7 @@ def listening(base: Any, mixin: type[Connection]) -> Any:
 
 
 class Pool(Protocol):
-    """What an appointment needs of the pool that gave it. ``way``: what the agent asked the pool with."""
+    """What an appointment needs of the pool that gave it. ``way``: what the agent asked the pool with, its key first."""
 
     lines: Lines
 
@@ -178,6 +176,8 @@ def appointed(pool: Pool, way: tuple[Any, ...], connect: Callable[[tuple[Any, ..
     ticket, visit = TICKET.get(), VISIT.get()
     if ticket is None or visit is None:
         raise AssertionError("A request reached the pool without a ticket: it did not come through the handler")
+    # A tunnel is nobody's who does not go through that proxy, nor one without for somebody who does.
+    way = ((way[0], visit.hop and visit.hop.key), *way[1:])
     return connect(way, visit).addCallback(lambda connection: Appointment(pool, way, connection, ticket, visit))
 
 
@@ -198,7 +198,7 @@ class Appointment:
         connection, sent, made = self._connection, False, 0
         try:
             while True:
-                if not self._visit.check_peer(connection.polite_peer):
+                if not self._visit.check_peer(*ends(connection)):
                     connection.transport.abortConnection()
                     raise self._visit.refusal or AssertionError
                 while (waiter := connection.polite_wait()) is not None:

@@ -42,6 +42,10 @@ def in_turn(pinned: IPAddress, vetted: Sequence[IPAddress]) -> tuple[IPAddress, 
     return (pinned, *islice((address for address in by_turns if address is not None), ATTEMPTS - 1))
 
 
+def _nobody(address: IPAddress) -> None:
+    """Whom it does not matter to."""
+
+
 class Dialling:
     """What ``connectTCP`` answers where a host has several addresses: a connector that is the connector of the attempt under
     way. ``connect`` is the reactor's own ``connectTCP``, ``dialled`` is told of every address before it is dialled, ``met`` of
@@ -55,8 +59,8 @@ class Dialling:
         factory: Any,
         timeout: float | None,
         bind: Any,
-        dialled: Callable[[IPAddress], None],
-        met: Callable[[IPAddress], None],
+        dialled: Callable[[IPAddress], None] = _nobody,
+        met: Callable[[IPAddress], None] = _nobody,
     ) -> None:
         self._connect = connect
         self._left = list(addresses)

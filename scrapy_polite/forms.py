@@ -135,15 +135,26 @@ def servers(value: object) -> tuple[str, ...] | None:
     return tuple(str(server) for server in servers) or None
 
 
-def proxies(value: object) -> frozenset[str]:
+def proxies(*schemes: str) -> Callable[[object], frozenset[str]]:
     """Proxies as ``scheme://host:port``, in one spelling."""
-    found = set()
-    for item in sequence(value):
-        target = parse(str(item))
-        if isinstance(target, Invalid) or target.scheme not in ("http", "https"):
-            raise FormError(f"{item!r} is not the URL of a proxy")
-        found.add(f"{target.scheme}://{target.host}:{target.port}")
-    return frozenset(found)
+
+    def read(value: object) -> frozenset[str]:
+        found = set()
+        for number, item in enumerate(sequence(value), 1):
+            if "@" in str(item):
+                # No FormError, which would show the value.
+                raise ValueError(
+                    "POLITE_PROXIES and POLITE_TRUSTED_PROXIES name proxies without user and password, and the "
+                    f"{number}. of the list has them: "
+                    'give them in the requests, as meta["proxy"] = "http://user:password@host:port".'
+                )
+            target = parse(str(item))
+            if isinstance(target, Invalid) or target.scheme not in schemes:
+                raise FormError(f"{item!r} is not the URL of a proxy with the scheme {' or '.join(schemes)}")
+            found.add(f"{target.scheme}://{target.written}:{target.port}")
+        return frozenset(found)
+
+    return read
 
 
 def stores(value: object) -> Stores:

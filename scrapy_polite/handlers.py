@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from scrapy.exceptions import CannotResolveHostError, DownloadTimeoutError
 from scrapy.utils.misc import build_from_crawler, load_object
@@ -19,9 +19,9 @@ from scrapy_polite.appointment import TICKET
 from scrapy_polite.dns.resolver import NoAnswer
 from scrapy_polite.errors import RequestRefused, Unprotected
 from scrapy_polite.guard.policy import Refused
-from scrapy_polite.naming.hosts import Invalid, parse
 from scrapy_polite.naming.sending import as_sent
 from scrapy_polite.politeness import Politeness
+from scrapy_polite.proxies import route_of, taking
 from scrapy_polite.resolver import VISIT, Visit, layers_in_place
 from scrapy_polite.settings import FALLBACK_HANDLERS
 from scrapy_polite.standing import Lines
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["HANDLERS", "UNPROTECTED", "PoliteHttpHandler", "PoliteHttpsHandler"]
 
+_T = TypeVar("_T")
+
 UNPROTECTED: Final = "polite_unprotected"
 """The reason with which a crawl is closed that has lost its protection."""
 
@@ -57,7 +59,6 @@ class _PoliteHandler:
         self._reactor = reactor
         self.politeness = Politeness.require(crawler)
         self.inner = inner
-        self._proxies = self.politeness.config.proxies
         self._timeout = crawler.settings.getfloat("DOWNLOAD_TIMEOUT")
         self._stopping: asyncio.Task[None] | None = None
         if self.politeness.lines is None:
@@ -80,8 +81,8 @@ class _PoliteHandler:
         than a request may wait here."""
         self._require_layers()
         target, placed = await self._admit(request)
-        proxy = request.meta.get("proxy")
-        visit = await self._visit(request, target, placed)
+        route = self._found(await route_of(request, self.politeness), request)
+        visit = route.visit(target, placed) if route is not None else Visit(target.host, placed.pinned, placed.addresses)
         site = placed.keys[0]
         kind, charges = self.politeness.plan(request, site, placed.keys)
         ticket = Ticket(self.politeness, request, request.url, site, kind, charges)
@@ -95,14 +96,13 @@ class _PoliteHandler:
             "pinned": str(placed.pinned),
         }
         try:
-            response = await self._fetch(canonical(request, target), ticket, visit)
+            with taking(route, request):
+                response = await self._fetch(canonical(request, target), ticket, visit)
         finally:
             ticket.request = None
-            if visit.peer is not None and not proxy:
+            if visit.peer is not None and (route is None or route.by_address):
                 self.politeness.connected(placed, visit.peer)
                 request.meta["polite"]["pinned"] = str(visit.peer)
-            if proxy:
-                request.meta["proxy"] = proxy  # For a retry, as it was.
         if ticket.sent is not None:
             request.meta["download_latency"] = ticket.answered - ticket.sent
             request.meta["polite"]["waited"] = round(ticket.sent - ticket.made, 6)
@@ -112,32 +112,16 @@ class _PoliteHandler:
         await self.inner.close()
 
     async def _admit(self, request: Request) -> tuple[Target, Placed]:
-        found = await self.politeness.admit(request.url)
+        return self._found(await self.politeness.admit(request.url), request)
+
+    def _found(self, found: _T | Refused | NoAnswer, request: Request) -> _T:
+        """What was found, or its negative answers as exceptions."""
         if isinstance(found, Refused):
             raise self._refusal(found, request)
         if isinstance(found, NoAnswer):
             self.politeness.unanswered(found)
-            raise CannotResolveHostError(f"{found.host}: {found.reason}: {found.detail}")
+            raise CannotResolveHostError(f"{found.host}: {found.reason}")
         return found
-
-    async def _visit(self, request: Request, target: Target, placed: Placed) -> Visit:
-        """Whom the request may connect to: its host, or the proxy that it goes through if the operator trusts that."""
-        proxy = request.meta.get("proxy")
-        if not proxy:
-            return Visit(target.host, placed.pinned, placed.addresses)
-        through = parse(proxy if "//" in proxy else f"http://{proxy}")
-        if isinstance(through, Invalid) or f"{through.scheme}://{through.host}:{through.port}" not in self._proxies:
-            why = f"{request.url} was to go through {proxy}, which POLITE_TRUSTED_PROXIES does not name"
-            raise self._refusal(Refused("proxy", why), request)
-        found = await self.politeness.resolver.resolve(through.host)
-        if isinstance(found, NoAnswer):
-            self.politeness.unanswered(found)
-            raise CannotResolveHostError(f"{found.host}: {found.reason}: {found.detail}")
-        address = found.addresses[0]
-        literal = f"[{address}]" if address.version == 6 else str(address)
-        # By address: a tunnel to a name would be resolved and dialled where no visit can be read.
-        request.meta["proxy"] = f"{through.scheme}://{literal}:{through.port}"
-        return Visit(str(address), address, found.addresses)
 
     async def _fetch(self, request: Request, ticket: Ticket, visit: Visit) -> Response:
         self._require_layers()  # Again: it took a look-up and perhaps a wait to come here.

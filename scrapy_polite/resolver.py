@@ -10,6 +10,9 @@ timer (on the asyncio reactor a ``callLater`` runs in the context of whoever arm
   by (literals in tunnels, FTP, '').
 * :meth:`Visit.check_peer`: the address of the connection that came about.
 
+Where a visit goes through a proxy by address (its ``hop``), the ``connectTCP`` layer dials the proxy, and asks it for the very
+address that it would have dialled.
+
 Without a visit nothing is resolved, and only addresses on the operator's allow list are dialled: from the first guarded crawl
 of the process on. Before it (a spider whose ``custom_settings`` switch the add-on off) the layers let everything pass.
 """
@@ -19,6 +22,7 @@ from __future__ import annotations
 import contextvars
 import ipaddress
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from twisted.internet.address import IPv4Address, IPv6Address
@@ -34,6 +38,7 @@ from zope.interface import implementer
 
 from scrapy_polite.dialling import Dialling, in_turn
 from scrapy_polite.errors import RequestRefused
+from scrapy_polite.tunnel import Hop, through
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -42,7 +47,7 @@ if TYPE_CHECKING:
 
     from scrapy_polite.naming.hosts import IPAddress
 
-__all__ = ["VISIT", "PinningResolver", "Visit", "install_layers", "layers_in_place", "parsed"]
+__all__ = ["VISIT", "PinningResolver", "Visit", "install_layers", "layers_in_place"]
 
 logger = logging.getLogger(__name__)
 
@@ -55,12 +60,13 @@ class Visit:
     """Permission to connect to ``pinned`` for ``host``; ``vetted`` are all addresses of the host that were judged, any of
     which a pooled connection may lead to. When another of them is dialled that is the pinned one; ``peer`` is the one that a
     connection came about to. A refusal on the way is recorded, since Twisted would turn it into one of the errors that Scrapy
-    retries."""
+    retries. With a ``hop`` all connections are tunnels through that proxy, to the addresses of the host."""
 
-    __slots__ = ("host", "peer", "pinned", "refusal", "vetted")
+    __slots__ = ("hop", "host", "peer", "pinned", "refusal", "vetted")
 
-    def __init__(self, host: str, pinned: IPAddress, vetted: Sequence[IPAddress]) -> None:
+    def __init__(self, host: str, pinned: IPAddress, vetted: Sequence[IPAddress], hop: Hop | None = None) -> None:
         self.host = host
+        self.hop = hop
         self.pinned = pinned
         self.vetted = vetted
         self.peer: IPAddress | None = None
@@ -71,7 +77,7 @@ class Visit:
 
     def may_dial(self, address: str) -> bool:
         """Whether this is the pinned address; if not, the refusal is recorded."""
-        if parsed(address) == self.pinned:
+        if _parsed(address) == self.pinned:
             return True
         self.refuse("not_pinned", f"{self.host} is pinned to {self.pinned}, and {address!r} was to be dialled")
         return False
@@ -84,20 +90,26 @@ class Visit:
         """A connection to it came about."""
         self.peer = self.pinned = address
 
-    def leads_to(self, peer: IPAddress | None) -> bool:
-        """Whether a connection to this address leads to the host, as far as was judged."""
-        return peer in self.vetted
+    def leads_to(self, peer: str, target: str | None = None) -> bool:
+        """Whether a connection to ``peer``, or through a tunnel there to ``target``, leads to the host as far as was judged,
+        and by the way that this visit takes."""
+        if self.hop is None:
+            return target is None and _parsed(peer) in self.vetted
+        return target is not None and _parsed(target) in self.vetted and _parsed(peer) in self.hop.addresses
 
-    def check_peer(self, peer: IPAddress | None) -> bool:
-        """Whether the connection that came about, or was pooled, goes to an address that was judged for this host."""
-        if peer is not None and peer in self.vetted:
-            self.meet(peer)
+    def check_peer(self, peer: str, target: str | None = None) -> bool:
+        """The same of the connection that is to be written to. It leads to the pinned address from now on; if not to one of
+        the host's, the refusal is recorded."""
+        found = _parsed(peer if target is None else target)
+        if found is not None and self.leads_to(peer, target):
+            self.meet(found)
             return True
-        self.refuse("wrong_peer", f"{self.host} is at {self.pinned}, and the connection goes to {peer}")
+        way = f"to {peer}" if target is None else f"through {peer} to {target}"
+        self.refuse("wrong_peer", f"{self.host} is at {self.pinned}, and the connection goes {way}")
         return False
 
 
-def parsed(address: str) -> IPAddress | None:
+def _parsed(address: str) -> IPAddress | None:
     try:
         return ipaddress.ip_address(address)
     except ValueError:
@@ -175,7 +187,7 @@ class _Unvetted:
     def may_dial(self, host: str) -> bool:
         if not self.armed:
             return True
-        address = parsed(host)
+        address = _parsed(host)
         return address is not None and any(address in net for net in self.allowed if net.version == address.version)
 
 
@@ -188,7 +200,8 @@ def _guarded(connect: Callable[..., Any]) -> Callable[..., Any]:
         allowed = visit.may_dial(host) if visit is not None else UNVETTED.may_dial(host)
         if allowed and visit is not None:
             addresses = in_turn(visit.pinned, visit.vetted)
-            return Dialling(connect, addresses, port, factory, timeout, bindAddress, visit.dial, visit.meet)
+            way = connect if visit.hop is None else partial(through, connect, visit.hop)
+            return Dialling(way, addresses, port, factory, timeout, bindAddress, visit.dial, visit.meet)
         if allowed:
             return connect(host, port, factory, timeout=timeout, bindAddress=bindAddress)
         logger.warning("Guard: a connection to %r port %s was stopped", host, port)

@@ -214,13 +214,22 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
         "POLITE_ALLOW_PORTS", sorted(DEFAULT_PORTS), "a list of port numbers", "The ports that may be reached.", forms.ports
     ),
     Setting(
+        "POLITE_PROXIES",
+        [],
+        'a list of proxy URLs with the scheme http, such as `["http://10.0.0.5:3128"]`',
+        'Proxies that `meta["proxy"]` may name, and that are asked **by address**: a target is resolved and judged here, and '
+        "the proxy is told to `CONNECT` to that address, for http as for https. TLS and the Host header name the host as ever. "
+        "A proxy that is listed may have a private address. It must allow `CONNECT` to the ports of `POLITE_ALLOW_PORTS`.",
+        forms.proxies("http"),
+    ),
+    Setting(
         "POLITE_TRUSTED_PROXIES",
         [],
         'a list of proxy URLs, such as `["http://10.0.0.5:3128"]`',
-        'Proxies that `meta["proxy"]` may name. Their own addresses are not judged; a target is resolved and judged here '
-        "before it is asked for, but the proxy resolves it again, so what it can reach is its own concern: hence trusted. A "
-        "request through any other proxy is refused.",
-        forms.proxies,
+        'Proxies that `meta["proxy"]` may name, and that are trusted to resolve: a target is resolved and judged here '
+        "before it is asked for, but by name, and the proxy resolves it again, so what it can reach is its own concern. For "
+        "proxies that want names; else list them in `POLITE_PROXIES`. A request through a proxy of neither list is refused.",
+        forms.proxies("http", "https"),
     ),
     Setting(
         "POLITE_GUARD",
@@ -320,6 +329,9 @@ class Config:
     ladders: Ladders
     policy: Policy
     proxies: frozenset[str]
+    """Asked by address; as ``scheme://host:port``."""
+    trusted_proxies: frozenset[str]
+    """Asked by name."""
     stores: Stores
     report_only: bool
     width: int
@@ -341,6 +353,12 @@ class Config:
             return _BY_NAME[name].value(settings)
 
         allowed = value("POLITE_ALLOW_NETWORKS")
+        proxies, trusted = value("POLITE_PROXIES"), value("POLITE_TRUSTED_PROXIES")
+        if both := proxies & trusted:
+            raise ValueError(
+                f"POLITE_PROXIES and POLITE_TRUSTED_PROXIES both name {', '.join(sorted(both))}: a proxy is asked either by "
+                "address or by name. Remove it from one of them."
+            )
         return cls(
             enabled=value("POLITE_ENABLED"),
             store=value("POLITE_STORE"),
@@ -361,7 +379,8 @@ class Config:
                 deny=value("POLITE_DENY_NETWORKS"),
                 ports=value("POLITE_ALLOW_PORTS"),
             ),
-            proxies=value("POLITE_TRUSTED_PROXIES"),
+            proxies=proxies,
+            trusted_proxies=trusted,
             stores=value("POLITE_BUCKET_HOSTS"),
             report_only=value("POLITE_GUARD") == "report",
             width=round(value("POLITE_SLOT_WIDTH") * MICROSECONDS),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from twisted.web.client import HTTPConnectionPool
 
-from scrapy_polite.appointment import Connection, appointed, layers, listening
+from scrapy_polite.appointment import Connection, appointed, ends, layers, listening
 from scrapy_polite.letter import Letter
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class PolitePool(HTTPConnectionPool):  # type: ignore[misc,unused-ignore]
 
     def _first(self, way: tuple[Any, ...], visit: Visit) -> Deferred[Any]:
         for connection in list(self._connections.get(way[0], ())):
-            if not visit.leads_to(connection.polite_peer):
+            if not visit.leads_to(*ends(connection)):
                 # The host has moved since.
                 self._timeouts[connection].cancel()
                 self._removeConnection(way[0], connection)  # type: ignore[no-untyped-call]

@@ -20,7 +20,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.python.failure import Failure
 from twisted.web.client import URI
 
-from scrapy_polite.appointment import Connection, appointed, listening
+from scrapy_polite.appointment import Connection, appointed, ends, listening
 
 if TYPE_CHECKING:
     from scrapy_polite.resolver import Visit
@@ -153,7 +153,7 @@ class PoliteHttp2Pool:
         Or a new one, which all share that are pinned to its address."""
         key, uri, endpoint = way
         for connection in self._connections.get(key, ()):
-            if visit.leads_to(connection.polite_peer) and connection.polite_alive():
+            if visit.leads_to(*ends(connection)) and connection.polite_alive():
                 return succeed((connection, False))
         which = (key, visit.pinned)
         waiting = self._connecting.setdefault(which, [])

@@ -25,7 +25,7 @@ from scrapy_polite.telemetry.ledger import Ledger
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from types import TracebackType
 
     from typing_extensions import Self
@@ -57,7 +57,8 @@ class Listening:
     """Threads that serve connections to ``port`` (0: a free one) of ``address``, and all of them ended with the block."""
 
     def __init__(self, address: str, port: int = 0) -> None:
-        self._socket = socket.create_server((address, port), backlog=128)
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        self._socket = socket.create_server((address, port), family=family, backlog=128)
         self.port = self._socket.getsockname()[1]
         self.connections = 0
         self._open: set[socket.socket] = set()
@@ -157,12 +158,16 @@ class Server(Listening):
 
 
 class Proxy(Listening):
-    """A forward proxy on loopback: absolute-form requests and CONNECT tunnels, each logged by its first line."""
+    """A forward proxy on loopback: absolute-form requests and CONNECT tunnels, each logged by its first line, and by its whole
+    head. ``hosts``: what the names mean that it is asked for. ``answers``: what it says to CONNECT for a target, if that is not
+    that the tunnel stands."""
 
-    def __init__(self) -> None:
+    def __init__(self, hosts: Mapping[str, str] | None = None, answers: Mapping[str, bytes] | None = None) -> None:
         super().__init__("127.0.0.1")
         self.url = f"http://127.0.0.1:{self.port}"
         self.lines: list[str] = []
+        self.heads: list[bytes] = []
+        self._hosts, self._answers = hosts or {}, answers or {}
 
     def _serve(self, raw: socket.socket, number: int) -> None:
         client = raw
@@ -175,10 +180,14 @@ class Proxy(Listening):
                 head += part
             line = head.split(b"\r\n", 1)[0].decode("latin-1")
             self.lines.append(line)
+            self.heads.append(head)
             method, where, _ = line.split()
+            if where in self._answers:
+                client.sendall(self._answers[where])
+                return
             authority = where if method == "CONNECT" else where.split("/")[2]
             host, _, port = authority.rpartition(":")
-            with socket.create_connection((host, int(port))) as server:
+            with socket.create_connection((self._hosts.get(host, host.strip("[]")), int(port))) as server:
                 self._open.add(server)
                 server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 if method == "CONNECT":

@@ -13,6 +13,7 @@ from trapped_world import GOOD, OTHER, World, crawl
 
 from scrapy_polite.dialling import ATTEMPTS, in_turn
 from scrapy_polite.resolver import Visit
+from scrapy_polite.tunnel import Hop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,13 +55,34 @@ def test_the_pinned_address_need_not_be_the_first() -> None:
 def test_a_connection_to_an_address_that_was_not_judged_is_refused() -> None:
     one, two, three = (ip_address(f"1.0.0.{n}") for n in (1, 2, 3))
     visit = Visit("a.test", one, (one, two))
-    assert visit.check_peer(two)
+    assert visit.check_peer(str(two))
     assert (visit.peer, visit.pinned) == (two, two)
-    assert not visit.check_peer(three)
+    assert not visit.leads_to(str(three))
+    assert visit.refusal is None
+    assert not visit.check_peer(str(three))
     assert visit.refusal is not None
     assert visit.refusal.reason == "wrong_peer"
     assert (visit.peer, visit.pinned) == (two, two)
-    assert not visit.check_peer(None)
+    assert not visit.check_peer("no address")
+
+
+def test_a_tunnel_leads_where_it_leads_and_not_to_the_proxy() -> None:
+    one, two, proxy = (ip_address(f"1.0.0.{n}") for n in (1, 2, 9))
+    through = Visit("a.test", one, (one, two), Hop("http://proxy:1", (proxy,), 1))
+    assert through.check_peer("1.0.0.9", "1.0.0.2")
+    assert (through.peer, through.pinned) == (two, two)
+    direct = Visit("a.test", one, (one, two, proxy))
+    for visit, peer, target in (
+        (through, "1.0.0.2", None),  # a connection that does not go through the proxy
+        (through, "1.0.0.9", None),
+        (through, "1.0.0.9", "1.0.0.3"),
+        (through, "1.0.0.8", "1.0.0.1"),
+        (direct, "1.0.0.9", "1.0.0.1"),  # a tunnel, for somebody who asks for none
+    ):
+        assert not visit.leads_to(peer, target)
+        assert not visit.check_peer(peer, target)
+        assert visit.refusal is not None
+        assert visit.refusal.reason == "wrong_peer"
 
 
 def test_only_the_pinned_address_begins_a_dialling() -> None:

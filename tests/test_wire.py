@@ -188,15 +188,17 @@ class Spider(TestSpider):
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_through_a_trusted_proxy_and_through_its_tunnel_the_interval_is_kept(
-    tmp_path: Path, tls: ssl.SSLContext, scheme: str
+@pytest.mark.parametrize("setting", ["POLITE_PROXIES", "POLITE_TRUSTED_PROXIES"])
+def test_through_a_proxy_and_through_its_tunnel_the_interval_is_kept(
+    tmp_path: Path, tls: ssl.SSLContext, scheme: str, setting: str
 ) -> None:
     with Proxy() as proxy, Server(tls=tls if scheme == "https" else None) as server:
         source = PROXIED.format(url=server.url, proxy=proxy.url)
-        done = crawl(source, tmp_path, **limits(5), **ports(server), POLITE_TRUSTED_PROXIES=[proxy.url])
+        done = crawl(source, tmp_path, **limits(5), **ports(server), **{setting: [proxy.url]})
         assert len(done.urls()) == 8, done.log
         kept(server, 0.2)
-        assert proxy.lines[0].startswith("GET http://" if scheme == "http" else "CONNECT ")
+        by_name_in_the_clear = (scheme, setting) == ("http", "POLITE_TRUSTED_PROXIES")
+        assert proxy.lines[0].startswith("GET http://" if by_name_in_the_clear else "CONNECT ")
         assert done.stats["polite/slots/booked"] == 8
 
 
