@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
+from scrapy.downloadermiddlewares.httpproxy import HttpProxyMiddleware
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.pipelines.images import ImagesPipeline
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
@@ -26,7 +27,9 @@ from scrapy_polite.handlers import HANDLERS
 from scrapy_polite.media import PoliteImagesPipeline
 from scrapy_polite.middleware import ListenerMiddleware
 from scrapy_polite.pipelines import RedactionPipeline
+from scrapy_polite.proxies import PoliteHttpProxyMiddleware
 from scrapy_polite.queue import OriginQueue
+from scrapy_polite.redirects import REPLACED
 from scrapy_polite.resolver import PinningResolver
 from scrapy_polite.robots import PoliteRobotsTxtMiddleware
 from scrapy_polite.settings import FALLBACK_HANDLERS, TAKEN_OVER, Config
@@ -101,8 +104,7 @@ class Addon:
             "ROBOTSTXT_OBEY": True,
             "CONCURRENT_REQUESTS": AT_ONCE,
             "SCRAPER_SLOT_MAX_ACTIVE_SIZE": ACTIVE_SIZE,
-            # The environment's proxies are nobody's wish here, unless the operator has named proxies.
-            "HTTPPROXY_ENABLED": bool(config.proxies),
+            "HTTPPROXY_ENABLED": bool(config.proxies or config.trusted_proxies),
         }.items():
             settings.set(name, value, priority="addon")
         if load_object(settings["SCHEDULER_PRIORITY_QUEUE"]) is not OriginQueue:
@@ -116,6 +118,9 @@ class Addon:
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", ListenerMiddleware, 990)
         settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", BreathingMiddleware, 10)
         _replace_builtin(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, PoliteRobotsTxtMiddleware)
+        _replace_builtin(settings, "DOWNLOADER_MIDDLEWARES", HttpProxyMiddleware, PoliteHttpProxyMiddleware)
+        for builtin, ours in REPLACED.items():
+            _replace_builtin(settings, "DOWNLOADER_MIDDLEWARES", builtin, ours)
         if config.redaction is not None:
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", RedactionPipeline, 700)
         if config.images is not None and settings.get("IMAGES_STORE") and not _has_images_pipeline(settings):
@@ -233,8 +238,9 @@ def _replace_builtin(settings: BaseSettings, name: str, builtin: type, ours: typ
         if builtin in named:
             logger.warning("%s names %s: left as it is, and not replaced by %s", name, builtin.__name__, ours.__name__)
         return
-    position = next(
-        place for key, place in settings[f"{name}_BASE"].items() if load_object(key) is builtin and place is not None
-    )
+    places = (place for key, place in settings[f"{name}_BASE"].items() if load_object(key) is builtin)
+    position = next(places, None)
+    if position is None:
+        return
     settings.set_in_component_priority_dict(name, builtin, None)
     settings.set_in_component_priority_dict(name, ours, position)

@@ -33,15 +33,21 @@ if TYPE_CHECKING:
 OWN_HANDLER = "own_parts.OwnHandler"
 HTTP11 = "scrapy.core.downloader.handlers.http11.HTTP11DownloadHandler"
 
-DIFFERENCE = {
+DIFFERENCE: dict[str, tuple[Any, Any]] = {
     "ADDONS": ({}, {"scrapy_polite.Addon": 300}),
     "CONCURRENT_REQUESTS": (16, 64),
     "CONCURRENT_REQUESTS_PER_DOMAIN": (8, 1000),
     "DOWNLOADER_MIDDLEWARES": (
         {},
         {
+            "scrapy.downloadermiddlewares.httpproxy.HttpProxyMiddleware": None,
+            "scrapy.downloadermiddlewares.redirect.MetaRefreshMiddleware": None,
+            "scrapy.downloadermiddlewares.redirect.RedirectMiddleware": None,
             "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
             "scrapy_polite.middleware.ListenerMiddleware": 990,
+            "scrapy_polite.proxies.PoliteHttpProxyMiddleware": 750,
+            "scrapy_polite.redirects.PoliteMetaRefreshMiddleware": 580,
+            "scrapy_polite.redirects.PoliteRedirectMiddleware": 600,
             "scrapy_polite.robots.PoliteRobotsTxtMiddleware": 100,
         },
     ),
@@ -203,10 +209,9 @@ def test_a_robots_middleware_that_the_user_has_named_is_left_alone(
 def test_our_robots_middleware_may_be_moved_or_disabled() -> None:
     for place in (150, None):
         given = {"DOWNLOADER_MIDDLEWARES": {path_of(PoliteRobotsTxtMiddleware): place}}
-        assert plain(settings_with(given)["DOWNLOADER_MIDDLEWARES"]) == {
-            path_of(PoliteRobotsTxtMiddleware): place,
-            path_of(ListenerMiddleware): 990,
-        }
+        others = {key: value for key, value in DIFFERENCE["DOWNLOADER_MIDDLEWARES"][1].items() if "robots" not in key}
+        expected = {**others, path_of(PoliteRobotsTxtMiddleware): place}
+        assert plain(settings_with(given)["DOWNLOADER_MIDDLEWARES"]) == expected
 
 
 @pytest.mark.parametrize(
