@@ -35,10 +35,12 @@ def said_at_start() -> Iterator[None]:
 
 
 class RequestRefused(IgnoreRequest):  # type: ignore[misc,unused-ignore]
-    """The guard will not make this request. ``reason`` is the code of the stat ``polite/refused/<reason>``."""
+    """The guard will not make this request. ``reason`` is the code of the stat ``polite/refused/<reason>``. ``detail`` names
+    addresses of the network that the crawl runs in: it is for the operator's log, and not in the text of the exception, which
+    may end in an item or in the answer of a service to whoever chose the URL."""
 
     def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(f"refused ({reason}): {detail}")
+        super().__init__(f"refused by the guard ({reason})")
         self.reason = reason
         self.detail = detail
 

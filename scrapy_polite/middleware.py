@@ -15,6 +15,7 @@ from scrapy_polite.guard.policy import Refused
 from scrapy_polite.handlers import unprotected_by
 from scrapy_polite.politeness import Politeness
 from scrapy_polite.queue import OriginQueue
+from scrapy_polite.referers import keep_quiet
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -61,6 +62,7 @@ class ListenerMiddleware:
             refused = Refused("scheme", f"{request.url.partition(':')[0]}: is not http or https")
             self._politeness.refused(refused, request.url)
             raise RequestRefused(refused.reason, refused.detail)
+        keep_quiet(request, self._politeness)
 
     async def process_response(self, request: Request, response: Response) -> Response | Request:
         ticket = self._politeness.tickets.get(request)
@@ -73,7 +75,7 @@ class ListenerMiddleware:
         if isinstance(exception, NotNow):
             return await self._again(request, exception.why)
         if isinstance(exception, Unprotected):
-            logger.critical("%s", exception)
+            logger.critical("Refused: %s", exception.detail)
         return None
 
     async def _again(self, request: Request, why: str) -> Request:

@@ -184,6 +184,11 @@ class Politeness:
         found = self._placed.get(site)
         return found.keys if found is not None else None
 
+    def answer_of(self, target: Target) -> Answer | None:
+        """What was found for the target's host when it was last met."""
+        found = self._placed.get(self.own_key(target) or target.site)
+        return found.answer if found is not None and found.answer.host == target.host else None
+
     # -- admitted and placed
 
     async def admit(self, url: str) -> tuple[Target, Placed] | Refused | NoAnswer:
