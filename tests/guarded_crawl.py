@@ -1,21 +1,25 @@
 """A crawl in a process of its own, for `test_protection.py`: `job.json` of the working directory in, `result-NAME.json` out.
 
 job.json: {"how": a process or runner of Scrapy's, "crawls": [{"name", "settings", "custom_settings", "attributes", "requests":
-[{"url", ...}], "meddle": what is done to the reactor after the first page}]}. All crawls run in one process, with the settings
-of the first. "class:module.Name" in a setting stands for the class itself.
+[{"url", ..., "after": seconds from the start}], "items": by the URL of the page that has them, "meddle": what is done to the
+reactor after the first page}]}. All crawls run in one process, with the settings of the first. "class:module.Name" in a
+setting stands for the class itself. "connects" of a result are all addresses to which a socket of the process was connected.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import own_parts
 from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess, AsyncCrawlerRunner, CrawlerProcess, CrawlerRunner
+from scrapy.http import TextResponse
 from scrapy.settings import Settings
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.log import configure_logging
@@ -26,6 +30,16 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from scrapy.http import Response
+
+CONNECTS: list[list[Any]] = []
+
+
+def record(event: str, args: tuple[Any, ...]) -> None:
+    """Below everything that could be wrapped: every `connect` of a TCP socket in this process, by whatever library. That of a
+    UDP socket sends nothing; the guard asks the kernel by it which addresses are its own."""
+    if event == "socket.connect" and args[0].type == socket.SOCK_STREAM and isinstance(args[1], tuple):
+        CONNECTS.append(list(args[1][:2]))
+
 
 REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
@@ -46,8 +60,11 @@ class Walker(Spider):
         first, *others = self.job["requests"]
         yield Request(**first, callback=self.met if "meddle" in self.job else self.parse, errback=self.lost, dont_filter=True)
         if "meddle" not in self.job:
-            for request in self.requests(others):
-                yield request
+            began = time.monotonic()
+            for one in others:
+                await asyncio.sleep(max(0.0, began + one.pop("after", 0.0) - time.monotonic()))
+                for request in self.requests([one]):
+                    yield request
 
     def met(self, response: Response) -> Iterator[Request]:
         """The first page is there: now somebody takes a layer away."""
@@ -62,9 +79,14 @@ class Walker(Spider):
             except ValueError:
                 self.unmade.append(one["url"])
 
-    def parse(self, response: Response) -> Iterator[Request]:
-        body = response.text
-        self.pages.append({"url": response.url, "status": response.status, "flags": response.flags, "body": body[:100]})
+    def parse(self, response: Response) -> Iterator[Any]:
+        body = response.text if isinstance(response, TextResponse) else ""
+        page = {"url": response.url, "status": response.status, "flags": response.flags, "body": body[:100]}
+        self.pages.append({**page, "pinned": response.meta.get("polite", {}).get("pinned")})
+        if response.url in self.job.get("items", {}):
+            yield self.job["items"][response.url]
+        if not body:
+            return
         for link in response.css("a::attr(href)").getall():
             try:
                 yield response.follow(link, callback=self.parse, errback=self.lost, dont_filter=True)
@@ -77,7 +99,7 @@ class Walker(Spider):
     def closed(self, reason: str) -> None:
         stats = {key: value for key, value in self.crawler.stats.get_stats().items() if isinstance(value, int | str)}
         found = {"pages": self.pages, "failed": self.failed, "unmade": self.unmade, "reason": reason, "stats": stats}
-        Path(f"result-{self.job['name']}.json").write_text(json.dumps(found))
+        Path(f"result-{self.job['name']}.json").write_text(json.dumps({**found, "connects": CONNECTS}))
 
 
 def meant(value: Any) -> Any:
@@ -100,6 +122,7 @@ def spider_of(job: dict[str, Any]) -> type[Spider]:
 
 
 def main() -> int:
+    sys.addaudithook(record)
     whole = json.loads(Path("job.json").read_text())
     how, jobs = whole["how"], whole["crawls"]
     settings = settings_of(jobs[0])

@@ -20,9 +20,10 @@ Record = tuple[int, str, str]  # TTL, type, value
 SOA = "ns.test. hostmaster.test. 1 3600 600 86400 {}"
 
 
-FAULTS = ("silent", "lossy", "garbage", "wrong id", "wrong question", "slow")
+FAULTS = ("silent", "lossy", "garbage", "wrong id", "wrong question", "slow", "cut")
 """What a server may do instead of answering: never answer; not the first time; with bytes that are no message; first with
-the answer to another question (by its id, by its name), then with the right one; after a while."""
+the answer to another question (by its id, by its name), then with the right one; after a while; say that the answer is too
+long for UDP, and nothing on TCP."""
 
 
 class Script:
@@ -58,7 +59,7 @@ class Script:
         fault = self.faults.get((name, kind)) or self.faults.get(name) or self.faults.get("*")
         if (
             fault == "silent"
-            or (transport == "tcp" and self.silent_on_tcp)
+            or (transport == "tcp" and (self.silent_on_tcp or fault == "cut"))
             or (fault == "lossy" and self.asked.count((name, kind, transport)) == 1)
         ):
             return None
@@ -72,7 +73,7 @@ class Script:
             return response.to_wire()
         response.flags |= dns.flags.AA | dns.flags.RA
         self.fill(response, name, kind, self.asked.count((name, kind, transport)) - 1)
-        wire = response.to_wire(max_size=65535)
+        wire = response.to_wire(max_size=65535, want_shuffle=False)
         if transport == "udp" and len(wire) > 512:
             short = dns.message.make_response(query)
             short.flags |= dns.flags.TC

@@ -7,13 +7,17 @@ import importlib.util
 import logging
 import urllib.request
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse
 from scrapy.pqueues import ScrapyPriorityQueue
+from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.address import IPv4Address
+from twisted.internet.endpoints import HostnameEndpoint, TCP4ClientEndpoint, TCP6ClientEndpoint
 from twisted.internet.interfaces import IHostnameResolver, IHostResolution
+from twisted.internet.protocol import Factory, Protocol
 from zope.interface import implementer
 
 if TYPE_CHECKING:
@@ -126,3 +130,30 @@ def meddle(how: str) -> None:
         reactor.connectTCP = functools.wraps(reactor.connectTCP)(connect)  # type: ignore[attr-defined]
     else:
         raise ValueError(how)
+
+
+class FtpAddon:
+    """An add-on after ours that wants FTP."""
+
+    def update_settings(self, settings: Any) -> None:
+        settings["DOWNLOAD_HANDLERS"].set("ftp", "scrapy.core.downloader.handlers.ftp.FTPDownloadHandler", priority="spider")
+
+
+class StrayHandler(HTTP11DownloadHandler):
+    """Opens connections of its own before it makes the request: to where it pleases, past the resolver."""
+
+    async def download_request(self, request: Request) -> Response:
+        from twisted.internet import reactor
+
+        port = urlsplit(request.url).port
+        for host in ("127.0.0.1", "::1", "", "0.0.0.0", "127.30.0.77", "localhost", "inside.example"):
+            kind = TCP6ClientEndpoint if ":" in host else TCP4ClientEndpoint
+            for endpoint in (kind(reactor, host, port, timeout=2), HostnameEndpoint(reactor, host or "0", port, timeout=2)):
+                try:
+                    protocol = await maybe_deferred_to_future(endpoint.connect(Factory.forProtocol(Protocol)))
+                except Exception:
+                    logging.getLogger("own").info("STOPPED %s", host)
+                else:
+                    logging.getLogger("own").info("STRAYED %s", host)
+                    protocol.transport.abortConnection()
+        return await super().download_request(request)
