@@ -365,6 +365,25 @@ def test_a_host_that_has_moved_is_followed_though_a_connection_to_where_it_was_i
         assert [arrival.path for arrival in after.arrivals] == ["/1"]
 
 
+@pytest.mark.parametrize("version", ["1.1", "2"])
+def test_the_address_that_is_reported_is_the_one_that_was_connected_to(
+    tmp_path: Path, tls: ssl.SSLContext, tls_h2: ssl.SSLContext, version: str
+) -> None:
+    """Also on a kept connection, of which the host's first address is another by now; and where the first does not answer."""
+    with World() as world, Http2Server(tls=tls_h2, address=GOOD) if version == "2" else Server(tls=tls, address=GOOD) as server:
+        turns = ([(0, "A", GOOD), (0, "A", MOVED)], [(0, "A", MOVED), (0, "A", GOOD)])
+        world.script.changing["turns.example"] = lambda before: turns[min(before, 1)]
+        world.script.add("second.example", (60, "A", MOVED), (60, "A", GOOD))
+        chosen = OVER_HTTP2 if version == "2" else {}
+        settings = world.settings(**chosen, **ports(server), ROBOTSTXT_OBEY=False)
+        urls = [f"https://{host}:{server.port}/{n}" for n in range(2) for host in ("turns.example", "second.example")]
+        later = [{"url": f"https://turns.example:{server.port}/{n}", "after": 6.0} for n in range(2, 4)]
+        outcome = guarded_crawl(tmp_path, settings, [*urls, *later])
+        assert len(outcome.pages) == 6, outcome.said
+        assert [page["pinned"] for page in outcome.result["pages"]] == [GOOD] * 6
+        assert outcome.said.count("the next address is dialled") <= 2, "on the first connections to one of the hosts alone"
+
+
 class _Transport(StringTransport):
     def getPeerCertificate(self) -> None:
         """A connection of the tests has none."""
