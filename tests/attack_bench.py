@@ -42,6 +42,7 @@ FLIPPED = 6.5
 
 SERVED = "served"
 LOOPBACK = "refused (loopback)"
+BROKEN = "no answer (servfail)"
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ class Attack:
     others: dict[str, Record] = field(default_factory=dict)
     fault: str = ""
     home: str = ""
+    port: int = 0
+    """The one in its URL, if it is not the bench's."""
 
 
 def _a(*addresses: str) -> tuple[Record, ...]:
@@ -85,11 +88,12 @@ def _attacks() -> Iterator[Attack]:
     yield Attack("crowd.example", _a(*(HOME.format(n % 250) for n in range(299)), TRAPS[0]), LOOPBACK)
     yield Attack("late-inside.example", _a(TRAPS[0]), LOOPBACK, fault="slow")
     yield Attack("cut.example", _a(*(HOME.format(n % 250) for n in range(300))), "no answer (malformed)", fault="cut")
-    yield Attack("broken.example", _a(HOME.format(1)), "no answer (servfail)", fault="SERVFAIL")
+    yield Attack("broken.example", _a(HOME.format(1)), BROKEN, fault="SERVFAIL")
     yield Attack("other.example", _a(ELSEWHERE), LOOPBACK, home=ELSEWHERE)
     yield Attack("meta.example", _a("169.254.169.254"), "refused (metadata)")
     there, back = (60, "CNAME", "back.example."), (60, "CNAME", "loop.example.")
     yield Attack("loop.example", (there,), "no answer (loop)", {"back.example": back})
+    yield Attack("port.example", _a(HOME.format(1)), "refused (port)", port=22)
     for length in range(1, 17):
         records, others = _chain(length, "db.internal")
         # So many are followed by dnspython; a chain that is longer is no answer.
@@ -114,11 +118,16 @@ LITERALS = {
     "[::ffff:127.0.0.1]": LOOPBACK,
     "169.254.169.254": "refused (metadata)",
     "localhost": LOOPBACK,
+    "db.internal": "refused (special_name)",
+    "metadata.google.internal": "refused (metadata)",
+    "user@plain.example": "refused (userinfo)",
 }
-"""Hosts that need no name server, and what is to come of them."""
+"""What is refused before anybody asks the name server, though that would name a home for some."""
 
 EXPECTED = {**{attack.host: attack.verdict for attack in (*ATTACKS, FLIP)}, **LITERALS}
 """The column of every path."""
+
+PORTS = {attack.host: attack.port for attack in ATTACKS if attack.port}
 
 HOMES = {attack.host: attack.home for attack in (*ATTACKS, FLIP) if attack.home}
 
@@ -197,13 +206,13 @@ class Bench:
                 self.script.add(attack.host, *attack.records)
             for name, record in attack.others.items():
                 self.script.add(name, record)
-            if attack.fault and not (self._turning and attack.fault == "SERVFAIL"):
+            if attack.fault and not (self._turning and attack.verdict == BROKEN):  # Nobody turns into that.
                 self.script.faults[attack.host] = attack.fault
         first = _a(FLIP.home)[0]
         self.script.changing[FLIP.host] = lambda before: [(0, "A", TRAPS[0])] if before else [(0, *first[1:])]
 
     def url(self, host: str, path: str = "/x") -> str:
-        return f"{self.scheme}://{host}:{self.port}{path}"
+        return f"{self.scheme}://{host}:{PORTS.get(host, self.port)}{path}"
 
     def by(self, how: str, host: str, path: str = "/x") -> str:
         """A URL of a good host that leads there."""
