@@ -37,8 +37,8 @@ ELSEWHERE = "127.31.0.1"
 
 TRAPS = ("127.0.0.1", "::1")
 
-FLIPPED = 6.5
-"""Seconds after which a crawl asks the name server again: an answer is kept for 5 at least, whatever its TTL."""
+FLIPPED = 5.5
+"""Seconds after its answer when a crawl asks the name server again: one is kept for 5 at least, whatever its TTL."""
 
 SERVED = "served"
 LOOPBACK = "refused (loopback)"

@@ -1,9 +1,10 @@
 """A crawl in a process of its own, for `test_protection.py`: `job.json` of the working directory in, `result-NAME.json` out.
 
 job.json: {"how": a process or runner of Scrapy's, "crawls": [{"name", "settings", "custom_settings", "attributes", "requests":
-[{"url", ..., "after": seconds from the start}], "items": by the URL of the page that has them, "meddle": what is done to the
-reactor after the first page}]}. All crawls run in one process, with the settings of the first. "class:module.Name" in a
-setting stands for the class itself. "connects" of a result are all addresses to which a socket of the process was connected.
+[{"url", ..., "after": seconds from when all before it have ended}], "items": by the URL of the page that has them, "meddle":
+what is done to the reactor after the first page}]}. All crawls run in one process, with the settings of the first.
+"class:module.Name" in a setting stands for the class itself. "connects" of a result are all addresses to which a TCP socket of
+the process was connected.
 """
 
 from __future__ import annotations
@@ -12,12 +13,11 @@ import asyncio
 import json
 import socket
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import own_parts
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
 from scrapy.crawler import AsyncCrawlerProcess, AsyncCrawlerRunner, CrawlerProcess, CrawlerRunner
 from scrapy.http import TextResponse
 from scrapy.settings import Settings
@@ -29,6 +29,7 @@ from scrapy.utils.reactor import install_reactor
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
 
 CONNECTS: list[list[Any]] = []
@@ -55,16 +56,32 @@ class Walker(Spider):
         self.pages: list[dict[str, Any]] = []
         self.failed: list[dict[str, str]] = []
         self.unmade: list[str] = []
+        self.given = self.kept = 0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Walker:
+        spider: Walker = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.through, signals.item_scraped)
+        return spider
+
+    def through(self) -> None:
+        self.kept += 1
 
     async def start(self) -> AsyncIterator[Any]:
         first, *others = self.job["requests"]
         yield Request(**first, callback=self.met if "meddle" in self.job else self.parse, errback=self.lost, dont_filter=True)
         if "meddle" not in self.job:
-            began = time.monotonic()
-            for one in others:
-                await asyncio.sleep(max(0.0, began + one.pop("after", 0.0) - time.monotonic()))
+            for number, one in enumerate(others, 1):
+                if "after" in one:
+                    await self.ended(number)
+                    await asyncio.sleep(one.pop("after"))
                 for request in self.requests([one]):
                     yield request
+
+    async def ended(self, number: int) -> None:
+        """So many requests have, and all items have been through the pipelines."""
+        while len(self.pages) + len(self.failed) + len(self.unmade) < number or self.given > self.kept:
+            await asyncio.sleep(0.05)
 
     def met(self, response: Response) -> Iterator[Request]:
         """The first page is there: now somebody takes a layer away."""
@@ -84,6 +101,7 @@ class Walker(Spider):
         page = {"url": response.url, "status": response.status, "flags": response.flags, "body": body[:100]}
         self.pages.append({**page, "pinned": response.meta.get("polite", {}).get("pinned")})
         if response.url in self.job.get("items", {}):
+            self.given += 1
             yield self.job["items"][response.url]
         if not body:
             return

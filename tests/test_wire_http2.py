@@ -377,7 +377,7 @@ def test_the_address_that_is_reported_is_the_one_that_was_connected_to(
         chosen = OVER_HTTP2 if version == "2" else {}
         settings = world.settings(**chosen, **ports(server), ROBOTSTXT_OBEY=False)
         urls = [f"https://{host}:{server.port}/{n}" for n in range(2) for host in ("turns.example", "second.example")]
-        later = [{"url": f"https://turns.example:{server.port}/{n}", "after": 6.0} for n in range(2, 4)]
+        later = [{"url": f"https://turns.example:{server.port}/{n}", "after": 5.5} for n in range(2, 4)]
         outcome = guarded_crawl(tmp_path, settings, [*urls, *later])
         assert len(outcome.pages) == 6, outcome.said
         assert [page["pinned"] for page in outcome.result["pages"]] == [GOOD] * 6
