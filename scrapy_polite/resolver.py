@@ -109,6 +109,7 @@ class Visit:
         return False
 
 
+@lru_cache(maxsize=10_000)
 def _parsed(address: str) -> IPAddress | None:
     try:
         return ipaddress.ip_address(address)
