@@ -26,6 +26,11 @@ class HostRule:
     port: int
     network: Network
 
+    def __str__(self) -> str:
+        """The item of POLITE_ALLOW_NETWORKS."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}={self.network}" if self.port else f"{host}={self.network}"
+
 
 class Allowed(NamedTuple):
     """What POLITE_ALLOW_NETWORKS says: networks for every host, and rules for single ones."""

@@ -7,11 +7,12 @@ are not either: their addresses give them away.
 
 from __future__ import annotations
 
+from ipaddress import IPv4Address
 from typing import Final
 
 from scrapy_polite.guard.metadata import METADATA_NAMES
 
-__all__ = ["SPECIAL_SUFFIXES", "is_localhost", "judge_name", "never_opened"]
+__all__ = ["LOCALHOST", "SPECIAL_SUFFIXES", "is_localhost", "judge_name", "never_opened", "special_suffix"]
 
 #: Suffix -> why. A name is refused when it is the suffix or ends in a dot and the suffix.
 SPECIAL_SUFFIXES: Final = {
@@ -32,6 +33,9 @@ SPECIAL_SUFFIXES: Final = {
     "svc": "is a Kubernetes service (Kubernetes: DNS for Services and Pods)",
     "kubernetes.default": "is the Kubernetes API (Kubernetes: DNS for Services and Pods)",
 }
+
+#: What ``localhost`` is judged as.
+LOCALHOST: Final = IPv4Address("127.0.0.1")
 
 #: Of these DNS must not be asked at all, so that no rule of an operator's makes sense.
 NEVER_ASKED: Final = frozenset({"invalid", "onion", "alt"})
@@ -66,6 +70,11 @@ def never_opened(host: str) -> str | None:
         if suffix in NEVER_ASKED:
             return f".{suffix} {SPECIAL_SUFFIXES[suffix]}."
     return None
+
+
+def special_suffix(host: str) -> str | None:
+    """The suffix by which :func:`judge_name` refuses a canonical host; None where it does not, or for a single label."""
+    return next((suffix for suffix in _suffixes(host) if suffix in METADATA_NAMES or suffix in SPECIAL_SUFFIXES), None)
 
 
 def _suffixes(host: str) -> list[str]:

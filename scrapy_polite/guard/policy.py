@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import TYPE_CHECKING, Final
 
 from scrapy_polite.guard.embedded import embedded_ipv4, embedded_numbers, is_isatap
-from scrapy_polite.guard.names import is_localhost, judge_name
+from scrapy_polite.guard.names import LOCALHOST, is_localhost, judge_name
 from scrapy_polite.guard.nat64 import behind
 from scrapy_polite.guard.ranges import Spans
 from scrapy_polite.guard.refusal import Refused
@@ -26,8 +26,6 @@ SCHEMES: Final = frozenset({"http", "https"})
 
 #: Where web servers are usually found; POLITE_ALLOW_PORTS replaces it.
 DEFAULT_PORTS: Final = frozenset({80, 443, 8080, 8443})
-
-_LOOPBACK: Final = IPv4Address("127.0.0.1")
 
 #: Reasons of verdicts on IPv6 addresses after which what the address carries is looked at; "" is that of ALLOWED.
 _MORE_TO_SAY: Final = frozenset({"", "embedded"})
@@ -89,23 +87,43 @@ class Policy:
         """
         if isinstance(target, Invalid):
             return Refused(target.reason, target.detail)
-        if target.scheme not in SCHEMES:
-            return Refused("scheme", f"{target.scheme}: is not fetched; only http: and https: are.")
+        return (
+            self.judge_scheme(target.scheme)
+            or self._judge_host(target)
+            or self.judge_userinfo(target)
+            or self.judge_port(target.host, target.port)
+        )
+
+    def judge_scheme(self, scheme: str) -> Refused | None:
+        """Whether URLs of a scheme are fetched at all."""
+        return None if scheme in SCHEMES else Refused("scheme", f"{scheme}: is not fetched; only http: and https: are.")
+
+    def judge_userinfo(self, target: Target) -> Refused | None:
+        """Whether the URL carries a secret that would be sent to its host."""
+        return Refused("userinfo", f"The URL of {target.host} carries a user name or password.") if target.userinfo else None
+
+    def judge_port(self, host: str, port: int) -> Refused | None:
+        """Whether a port may be dialled at all; where only a rule for the host opens it, the address has a say as well."""
+        if port in self.ports or (host in self._opened and self._opened[host].names(port)):
+            return None
+        listed = ", ".join(map(str, sorted(self.ports)))
+        return Refused("port", f"Port {port} of {host} is not in POLITE_ALLOW_PORTS ({listed}).")
+
+    def _judge_host(self, target: Target) -> Refused | None:
         host, port, address = target.host, target.port, target.address
-        refused = self.judge_name(host, host, port) if address is None else self.judge_address(address, host, port)
-        if refused is not None:
-            return refused
-        if target.userinfo:
-            return Refused("userinfo", f"The URL of {host} carries a user name or password.")
-        if port not in self.ports and not (host in self._opened and self._opened[host].names(port)):
-            listed = ", ".join(map(str, sorted(self.ports)))
-            return Refused("port", f"Port {port} of {host} is not in POLITE_ALLOW_PORTS ({listed}).")
-        return None
+        return self.judge_name(host, host, port) if address is None else self.judge_address(address, host, port)
+
+    def judge_cname(self, name: str, host: str = "", port: int = 0) -> Refused | None:
+        """Whether a target of the host's CNAME chain may be followed."""
+        if canonical_host(name) != name or literal(name) is not None:
+            return Refused("bad_host", f"The CNAME target {name!a} is no canonical host name.")
+        refused = self.judge_name(name, host, port)
+        return refused and Refused(refused.reason, "CNAME chain: ", refused)
 
     def judge_name(self, name: str, host: str = "", port: int = 0) -> Refused | None:
         """Whether a canonical host name may be looked up at all: the target's own, or one of its CNAME chain."""
         if is_localhost(name):
-            refused = self.judge_address(_LOOPBACK, host, port)
+            refused = self.judge_address(LOCALHOST, host, port)
             return refused and Refused(refused.reason, name, " is the machine itself (RFC 6761 section 6.3).")
         found = None if name in self._opened else judge_name(name)
         return Refused(*found) if found else None
@@ -159,10 +177,8 @@ class Policy:
         nat64: Sequence[IPv6Network],
     ) -> Iterable[Refused]:
         for name in chain:
-            if canonical_host(name) != name or literal(name) is not None:
-                yield Refused("bad_host", f"The CNAME target {name!a} is no canonical host name.")
-            elif (refused := self.judge_name(name, host, port)) is not None:
-                yield Refused(refused.reason, "CNAME chain: ", refused)
+            if (refused := self.judge_cname(name, host, port)) is not None:
+                yield refused
         if not addresses:
             yield Refused("no_addresses", "The name has no address.")
         opened = self._opened.get(host) if port not in self.ports else None
