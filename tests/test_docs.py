@@ -209,6 +209,14 @@ def test_every_verb_has_a_section_that_is_generated_from_its_parser() -> None:
     assert re.findall(r"^## (\w+)$", page("commands.md"), re.MULTILINE) == list(VERBS)
 
 
+def test_every_field_of_an_explanation_is_documented() -> None:
+    from scrapy_polite.commands.explanation import Explanation
+
+    rows = re.findall(r"^\| (`[^|]*`) \|", page("commands.md").split("### Fields")[1], re.MULTILINE)
+    documented = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
+    assert sorted(documented) == sorted(Explanation.__annotations__)
+
+
 # -- dependencies
 
 

@@ -43,10 +43,10 @@ def canonical_source(target: Target) -> str | None:
     service that is known, or where the source cannot be told (encrypted, a file of the server, another scheme)."""
     if target.scheme not in _FETCHED:
         return None
-    whole = target.path.partition("#")[0]
-    path, _, query = whole.partition("?")
-    asked = _Asked(target.url[: len(target.url) - len(target.path)], path, query)
-    service = service_of(target.host, target.path)
+    whole = target.path
+    path, _, query = whole.partition("#")[0].partition("?")
+    asked = _Asked(target.url[: len(target.url) - len(whole)], path, query)
+    service = service_of(target.host, whole)
     found = _BY_PROVIDER[service[0].provider](asked) if service is not None else _by_path(asked)
     if found is None:
         return None

@@ -1,0 +1,162 @@
+"""An explanation for a person: one fact a line, hosts in their own letters, what is refused with the way to allow it."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy_polite.naming.hosts import display_host
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy_polite.commands.explanation import Explanation
+    from scrapy_polite.guard.trail import Check
+
+__all__ = ["as_text"]
+
+MARGIN: Final = 13
+"""Columns of the labels."""
+
+MOST: Final = 16
+"""Addresses that are shown, besides those that are refused."""
+
+
+def as_text(found: Explanation, width: int = 0) -> str:
+    """The explanation, wrapped to a terminal of so many columns; 0: one line a fact, however long. What comes from outside is
+    shown without characters that a terminal would obey. A line of settings is never wrapped: it is there to be copied."""
+    lines = [_seen(found["url"])]
+    for label, text in _facts(found):
+        begin, rest = f"  {label:<{MARGIN - 2}}", " " * MARGIN
+        text = _seen(text)
+        if width > MARGIN and len(text) > width - MARGIN and label != "to allow":
+            wrapped = textwrap.wrap(text, max(20, width - MARGIN), break_long_words=False, break_on_hyphens=False)
+            lines += [f"{begin if not at else rest}{line}" for at, line in enumerate(wrapped)]
+        else:
+            lines.append(begin + text)
+    return "\n".join(lines)
+
+
+def _facts(found: Explanation) -> Iterator[tuple[str, str]]:
+    """Labels and texts; an empty label goes on with what is above it."""
+    if found["canonical"] is not None:
+        yield from _named(found)
+    yield "admitted", _verdict(found)
+    if found["allow"] is not None:
+        yield "to allow", found["allow"]
+    if found["note"] is not None:
+        yield "" if found["allow"] is not None else "to allow", found["note"]
+    yield from _looked_at(found)
+    yield from _placed(found)
+    yield from _planned(found)
+
+
+def _named(found: Explanation) -> Iterator[tuple[str, str]]:
+    if found["canonical"] != found["url"]:
+        yield "canonical", str(found["canonical"])
+    if found["sent"] not in (None, found["url"], found["canonical"]):
+        yield "sent as", str(found["sent"])
+    host, shown, domain = found["host"], found["shown"], found["domain"]
+    yield "host", f"{shown}" + (f", in keys {host}" if shown != host else "")
+    if domain is not None and domain != host:
+        yield "domain", display_host(domain)
+    yield {"bucket": "bucket", "imageservice": "service"}.get(str(found["site"]).partition(":")[0], "site"), str(found["site"])
+    if found["source"] not in (None, found["canonical"]):
+        yield "image", str(found["source"])
+
+
+def _verdict(found: Explanation) -> str:
+    if found["let_through"]:
+        return f"let through, since POLITE_GUARD is report; else refused: {found['reason']}"
+    reason = f": {found['reason']}" if found["reason"] else ""
+    return {True: "yes", False: "no", None: "only DNS can tell"}[found["admitted"]] + reason
+
+
+def _looked_at(found: Explanation) -> Iterator[tuple[str, str]]:
+    """Every rule that was asked; those that say nothing on one line."""
+    checks = [check for check in found["checks"] if check["check"] != "address"]
+    silent = [f"{check['check']} {check['of']}" for check in checks if check["rule"] is None]
+    label = "looked at"
+    if silent:
+        yield label, f"{', '.join(silent)}: nothing against it"
+        label = ""
+    for check in checks:
+        if check["rule"] is not None:
+            yield label, f"{check['check']} {check['of']}: {_said(check, found)}"
+            label = ""
+
+
+def _said(check: Check, found: Explanation) -> str:
+    """The verdict of one rule; why, unless the answer as a whole says so already."""
+    if check["rule"] is None:
+        return "passes"
+    if check["passes"]:
+        return f"opened by {check['range']} in POLITE_ALLOW_NETWORKS"
+    rests = f", {check['range']}" if check["range"] not in (None, check["of"]) else ""
+    known = found["reason"] == f"{check['rule']}: {check['why']}"
+    return f"refused ({check['rule']}{rests})" + ("" if known else f": {check['why']}")
+
+
+def _placed(found: Explanation) -> Iterator[tuple[str, str]]:
+    if found["chain"]:
+        yield "CNAME", " -> ".join(found["chain"])
+    pointers = {pointer["address"]: pointer for pointer in found["pointers"]}
+    checks = [check for check in found["checks"] if check["check"] == "address"]
+    label, left = "address", MOST
+    for check in checks:
+        if check["passes"] and not left:
+            continue
+        left -= check["passes"]
+        yield label, _address(check, found, pointers.get(check["of"]))
+        label = ""
+    hidden = sum(check["passes"] for check in checks) - MOST
+    if hidden > 0:
+        yield "", f"and {hidden} more that pass"
+    if found["ttl"] is not None:
+        yield "answer", f"used for {found['ttl']:g} s"
+    if found["proxy"] is not None:
+        yield "through", f"the proxy {found['proxy']}, as the environment says"
+    if found["origin"] is not None:
+        yield "origin", f"{found['origin']}, with a confidence of {found['confidence']:g}"
+    label = "because"
+    for sentence in found["evidence"]:
+        yield label, sentence
+        label = ""
+
+
+def _address(check: Check, found: Explanation, pointer: dict[str, Any] | None) -> str:
+    names = ""
+    if pointer is not None and pointer["names"]:
+        names = f" ({', '.join(pointer['names'])})"
+    elif pointer is not None and pointer["reason"] != "not_public":
+        names = f" (no name: {pointer['reason']})"
+    return f"{check['of']}{names}: {_said(check, found)}" + (", dialled first" if check["of"] == found["pinned"] else "")
+
+
+def _planned(found: Explanation) -> Iterator[tuple[str, str]]:
+    if found["kind"] is None:
+        return
+    yield "kind", f"{found['kind']}, which costs {found['cost']:g}"
+    states = {state["key"]: state for state in found["keys"]}
+    label = "charged"
+    for charge in found["charges"]:
+        burst = f", burst {charge['burst']:g}" if charge["burst"] else ""
+        least = f", and {charge['least']:g} s between two starts at least" if "least" in charge else ""
+        allows = f"which allows {charge['rate']:g} unit{'s' * (charge['rate'] != 1)} a second{burst}{least}"
+        yield label, f"{charge['cost']:g} to {charge['key']}, {allows}{_state(states.get(charge['key']))}"
+        label = ""
+
+
+def _state(state: dict[str, Any] | None) -> str:
+    if state is None:
+        return ""
+    if state["hold_in"] > 0:
+        return f"; held for {state['hold_in']:.1f} s more ({state['kind']}: {state['reason']})"
+    return f"; due in {state['due_in']:.3f} s" if state["due_in"] > 0 else "; due now"
+
+
+def _seen(text: str) -> str:
+    """Text of others, fit for a terminal: what it could not show is escaped."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)

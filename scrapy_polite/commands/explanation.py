@@ -1,0 +1,357 @@
+"""What would happen to a URL, station by station, as one flat object: by its name alone, or with DNS and the store."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import sys
+import time
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, Final, TypedDict
+
+from scrapy_polite.dns.own import OwnAddresses
+from scrapy_polite.dns.resolver import Answer, NoAnswer, Resolver
+from scrapy_polite.guard.refusal import Refused
+from scrapy_polite.guard.remedies import remedy
+from scrapy_polite.guard.trail import Check, answer_checks, found_by, target_checks
+from scrapy_polite.naming.domains import registrable_domain
+from scrapy_polite.naming.hosts import Invalid, display_host, parse
+from scrapy_polite.naming.imagesources import canonical_source
+from scrapy_polite.naming.keys import own_key
+from scrapy_polite.naming.sending import as_sent
+from scrapy_polite.politeness import Politeness
+from scrapy_polite.stores.base import StoreError, scratch_store
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from ipaddress import IPv6Network
+
+    from scrapy_polite.commands.proxies import EnvironmentProxies
+    from scrapy_polite.limits.plan import Charge
+    from scrapy_polite.naming.hosts import IPAddress, Target
+    from scrapy_polite.settings import Config
+    from scrapy_polite.stores.base import Peek, Store
+
+__all__ = ["Explainer", "Explanation", "Judged", "Planned", "invalid", "not_found"]
+
+MOST_POINTERS: Final = 4
+"""Addresses of a host whose names are asked for: one takes half a second."""
+
+
+class Named(TypedDict):
+    """What is told by the whole URL."""
+
+    url: str
+    canonical: str | None
+    sent: str | None
+    source: str | None
+
+
+class Judged(TypedDict):
+    """What scheme, host, port and user-info tell, whatever the path."""
+
+    host: str | None
+    shown: str | None
+    port: int | None
+    domain: str | None
+    proxy: str | None
+    admitted: bool | None
+    reason: str | None
+    rule: str | None
+    range: str | None
+    allow: str | None
+    note: str | None
+    let_through: bool
+    checks: list[Check]
+    addresses: list[str]
+    pinned: str | None
+
+
+class Planned(TypedDict):
+    """What its keys and its kind tell."""
+
+    site: str | None
+    bucket: str | None
+    image_service: str | None
+    kind: str | None
+    cost: float | None
+    charges: list[dict[str, Any]]
+
+
+class Found(TypedDict):
+    """What only DNS and the store tell."""
+
+    chain: list[str]
+    ttl: float | None
+    pointers: list[dict[str, Any]]
+    origin: str | None
+    evidence: list[str]
+    confidence: float | None
+    keys: list[dict[str, Any]]
+    hold: dict[str, Any] | None
+    due_in: float
+
+
+class Explanation(Named, Judged, Planned, Found):
+    """The answer about one URL. Every field is always there; docs/commands.md says what each holds."""
+
+
+def invalid(url: str, why: Invalid) -> Explanation:
+    """The answer about what is no URL with a host."""
+    judged = _unjudged() | {"admitted": False, "reason": f"{why.reason}: {why.detail}", "rule": why.reason}
+    unplanned: Planned = {"site": None, "bucket": None, "image_service": None, "kind": None, "cost": None, "charges": []}
+    return {"url": url, "canonical": None, "sent": None, "source": None, **judged, **unplanned, **not_found()}
+
+
+class Explainer:
+    """Answers from the same politeness that a crawl uses, with a copy of the store's origins: explaining writes nothing."""
+
+    def __init__(self, config: Config, proxies: EnvironmentProxies, kept: Store | None) -> None:
+        self._config = config
+        self._proxies = proxies
+        self._kept = kept
+        self._own = OwnAddresses(time.monotonic)
+        copy = scratch_store()
+        try:
+            for name, anchors in (kept.origins() if kept is not None else {}).items():
+                copy.origin(anchors, name)
+        except StoreError as error:
+            self._without_store(error)
+        self._politeness = Politeness(config, copy, Resolver(config.dns_servers, config.dns_timeout), None, None)
+
+    def offline(self, url: str) -> Explanation:
+        """What needs neither network nor store. An address literal is admitted or not; a name may only be refused."""
+        target = parse(url)
+        if isinstance(target, Invalid):
+            return invalid(url, target)
+        named, judged = self.named(url, target), self.judged(target)
+        return {**named, **judged, **self.planned(self.keys(target), self.kind(url)), **not_found()}
+
+    async def online(self, url: str, *, pointers: bool = True) -> Explanation:
+        """All of it: the host is resolved as a crawl would resolve it. `pointers`: and the names of its addresses."""
+        target = parse(url)
+        if isinstance(target, Invalid):
+            return invalid(url, target)
+        found = self.offline(url)
+        if found["admitted"] is not False:
+            await self._by_dns(found, url, target)
+            if pointers:
+                found["pointers"] = await self._pointers(found["addresses"])
+        return found
+
+    async def close(self) -> None:
+        await self._politeness.close()
+        if self._kept is not None:
+            self._kept.close()
+
+    # -- by its name alone
+
+    def named(self, url: str, target: Target) -> Named:
+        return {
+            "url": url,
+            "canonical": target.url,
+            "sent": as_sent(url, target) if target.scheme in ("http", "https") else None,
+            "source": canonical_source(target),
+        }
+
+    def judged(self, target: Target) -> Judged:
+        policy = self._config.policy
+        found = _unjudged()
+        found |= {
+            "host": target.host,
+            "shown": display_host(target.host),
+            "port": target.port,
+            "domain": registrable_domain(target.host),
+            "proxy": self._proxies.of(target),
+        }
+        addresses: tuple[IPAddress, ...] = ()
+        own: Collection[IPAddress] = ()
+        if target.address is not None:
+            addresses = (target.address,)
+            if policy.judge_address(target.address, target.host, target.port) is None:
+                own = self._own.among(Answer(target.host, addresses, (), math.inf))
+            found |= {"admitted": True, "addresses": [target.host], "pinned": target.host}
+        found["checks"] = target_checks(policy, target, own)
+        refused = next((check for check in found["checks"] if not check["passes"]), None)
+        if refused is not None:
+            self._refuse(found, refused, target, addresses, own)
+        elif found["proxy"] is not None:
+            self._through(found)
+        return found
+
+    def keys(self, target: Target) -> tuple[str, ...]:
+        """What the URL alone tells of its keys."""
+        return (own_key(target, self._config.stores) or target.site,)
+
+    def kind(self, url: str) -> str:
+        return self._config.kinds.of(url)
+
+    def planned(self, keys: tuple[str, ...], kind: str) -> Planned:
+        """What is charged; the narrowest key comes first."""
+        charges = self._politeness.charges(keys[0], keys, kind)
+        return {
+            "site": keys[0],
+            "bucket": next((key for key in keys if key.startswith("bucket:")), None),
+            "image_service": next((key for key in keys if key.startswith("imageservice:")), None),
+            "kind": kind,
+            "cost": charges[0].cost,
+            "charges": [_charge(charge) for charge in charges],
+        }
+
+    def _refuse(
+        self,
+        found: Judged,
+        check: Check,
+        target: Target,
+        addresses: Sequence[IPAddress],
+        own: Collection[IPAddress],
+        nat64: Sequence[IPv6Network] = (),
+    ) -> None:
+        """Say why, by which rule, and what would admit it. In report-only mode the answer may still be yes."""
+        reason, why = check["rule"] or "", check["why"] or ""
+        # Whatever is not http or https is stopped before the guard can report it.
+        through = reason != "scheme" and self._politeness.lets_through(Refused(reason, why))
+        line, note = remedy(self._config.policy, target, found["checks"], addresses, own, nat64)
+        found |= {
+            "admitted": found["admitted"] if through else False,
+            "pinned": found["pinned"] if through else None,
+            "let_through": through,
+            "reason": f"{reason}: {why}",
+            "rule": reason,
+            "range": check["range"],
+            "allow": line,
+            "note": note,
+        }
+
+    def _through(self, found: Judged) -> None:
+        """A proxy that nobody trusts may be asked for nothing."""
+        proxy, trusted = found["proxy"], self._proxies.trusted
+        if proxy not in trusted:
+            found |= {
+                "admitted": False,
+                "reason": f"proxy: it was to go through {proxy}, which POLITE_TRUSTED_PROXIES does not name.",
+                "rule": "proxy",
+                "note": f"Add {proxy} to POLITE_TRUSTED_PROXIES, or take it out of the environment.",
+            }
+
+    # -- with DNS and the store
+
+    async def _by_dns(self, found: Explanation, url: str, target: Target) -> None:
+        policy, resolver = self._config.policy, self._politeness.resolver
+        answer = await resolver.resolve(target.host)
+        if isinstance(answer, NoAnswer):
+            found |= {"admitted": False, "reason": f"no DNS answer: {answer.reason}: {answer.detail}", "rule": answer.reason}
+            return
+        nat64 = await resolver.nat64_prefixes() if any(one.version == 6 for one in answer.addresses) else ()
+        own = self._own.among(answer)
+        # A literal was judged before, but not by what the network's translators make of it.
+        before = [check for check in found["checks"] if check["check"] != "address"]
+        found["checks"] = before + answer_checks(policy, target, answer.addresses, answer.chain, own, nat64)
+        if target.address is None:
+            found["ttl"] = round(max(0.0, answer.expires - time.monotonic()), 1)
+        found |= {"chain": list(answer.chain), "addresses": list(map(str, answer.addresses)), "admitted": True}
+        refused = policy.judge_answer(answer.addresses, answer.chain, target.host, target.port, own, nat64)
+        if refused is not None and (check := found_by(found["checks"], refused)) is not None:
+            self._refuse(found, check, target, answer.addresses, own, nat64)
+        # What counts is what a crawl is told.
+        admitted = await self._politeness.admit(url)
+        if isinstance(admitted, Refused):
+            found |= {"admitted": False, "reason": f"{admitted.reason}: {admitted.detail}", "rule": admitted.reason}
+        elif isinstance(admitted, NoAnswer):
+            found |= {"admitted": False, "reason": f"no DNS answer: {admitted.reason}: {admitted.detail}"}
+        else:
+            placed = admitted[1]
+            found |= {
+                "pinned": str(placed.pinned),
+                "origin": placed.origin,
+                "evidence": list(placed.evidence),
+                "confidence": placed.confidence,
+            }
+            plan: Planned = found
+            plan |= self.planned(placed.keys, self.kind(url))
+            self._stand(found, placed.keys)
+            if found["proxy"] is not None:
+                self._through(found)
+
+    def _stand(self, found: Explanation, keys: tuple[str, ...]) -> None:
+        """When each key is due, and whether it is held."""
+        if self._kept is None:
+            return
+        try:
+            peeks = self._kept.peek(keys)
+        except StoreError as error:
+            self._without_store(error)
+            return
+        found["keys"] = [_state(key, peek) for key, peek in peeks.items()]
+        key, held = max(peeks.items(), key=lambda item: item[1].hold_in)
+        found["due_in"] = max(max(peek.due_in, peek.hold_in) for peek in peeks.values())
+        if held.hold_in > 0 and held.cause is not None:
+            found["hold"] = {"key": key, "seconds": held.hold_in, "kind": held.cause.kind, "reason": held.cause.reason}
+
+    def _without_store(self, error: StoreError) -> None:
+        sys.stderr.write(f"The store cannot be read, so nothing is said about due times and holds: {error}\n")
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
+
+    async def _pointers(self, addresses: Sequence[str]) -> list[dict[str, Any]]:
+        """The names of the first addresses, as far as they are there in the time of one look-up more."""
+        first = addresses[:MOST_POINTERS]
+        asked = [asyncio.ensure_future(self._politeness.resolver.pointer(ip_address(address))) for address in first]
+        if asked:
+            await asyncio.wait(asked, timeout=self._config.dns_timeout)
+        found: list[dict[str, Any]] = []
+        for address, task in zip(first, asked, strict=True):
+            if task.done():
+                pointer = task.result()
+                found.append({"address": address, "names": list(pointer.names), "reason": pointer.reason or None})
+            else:
+                task.cancel()
+                found.append({"address": address, "names": [], "reason": "timeout"})
+        return found
+
+
+def _unjudged() -> Judged:
+    return {
+        "host": None,
+        "shown": None,
+        "port": None,
+        "domain": None,
+        "proxy": None,
+        "admitted": None,
+        "reason": None,
+        "rule": None,
+        "range": None,
+        "allow": None,
+        "note": None,
+        "let_through": False,
+        "checks": [],
+        "addresses": [],
+        "pinned": None,
+    }
+
+
+def not_found() -> Found:
+    """What is said where neither DNS nor the store was asked."""
+    return {
+        "chain": [],
+        "ttl": None,
+        "pointers": [],
+        "origin": None,
+        "evidence": [],
+        "confidence": None,
+        "keys": [],
+        "hold": None,
+        "due_in": 0.0,
+    }
+
+
+def _charge(charge: Charge) -> dict[str, Any]:
+    stated = {"key": charge.key, "cost": charge.cost, "rate": charge.rate, "burst": charge.burst}
+    return stated | ({"least": charge.least} if charge.least else {})
+
+
+def _state(key: str, peek: Peek) -> dict[str, Any]:
+    cause = peek.cause
+    why = {"kind": cause.kind, "reason": cause.reason} if cause is not None else {"kind": None, "reason": None}
+    return {"key": key, "due_in": peek.due_in, "hold_in": peek.hold_in} | why
