@@ -16,6 +16,7 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.web.client import HTTPConnectionPool
 
 from scrapy_polite.appointment import TICKET
+from scrapy_polite.browser.handler import Browser, is_browser
 from scrapy_polite.dns.resolver import NoAnswer
 from scrapy_polite.errors import RequestRefused, Unprotected
 from scrapy_polite.guard.policy import Refused
@@ -64,6 +65,7 @@ class _PoliteHandler:
         if self.politeness.lines is None:
             self.politeness.lines = Lines(reactor, self.politeness)
         inner._pool = polite_pool(inner, self.politeness.lines)
+        self._browser = Browser(inner, self.politeness, crawler.settings, reactor) if is_browser(inner) else None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> _PoliteHandler:
@@ -81,7 +83,10 @@ class _PoliteHandler:
         than a request may wait here."""
         self._require_layers()
         target, placed = await self._admit(request)
-        route = self._found(await route_of(request, self.politeness), request)
+        page = self._browser if request.meta.get("playwright") else None
+        if page is not None and (refused := page.refuses(request)) is not None:
+            raise self._refusal(refused, request)
+        route = self._found(await route_of(request, self.politeness), request) if page is None else None
         visit = route.visit(target, placed) if route is not None else Visit(target.host, placed.pinned, placed.addresses)
         site = placed.keys[0]
         kind, charges = self.politeness.plan(request, site, placed.keys)
@@ -96,10 +101,15 @@ class _PoliteHandler:
             "pinned": str(placed.pinned),
         }
         try:
+            if page is not None:
+                page.expect(visit)
             with taking(route, request):
-                response = await self._fetch(canonical(request, target), ticket, visit)
+                # A browser reads URLs as we do.
+                response = await self._fetch(canonical(request, target) if page is None else request, ticket, visit)
         finally:
             ticket.request = None
+            if page is not None:
+                page.tell(visit)
             if visit.peer is not None and (route is None or route.by_address):
                 self.politeness.connected(placed, visit.peer)
                 request.meta["polite"]["pinned"] = str(visit.peer)

@@ -13,10 +13,9 @@ import os
 import random
 import time
 import weakref
-from collections import OrderedDict
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from scrapy_polite.booker import RETRY, Booker
 from scrapy_polite.dns.own import OwnAddresses
@@ -31,6 +30,7 @@ from scrapy_polite.naming.sites import Sites
 from scrapy_polite.origins.cachestatus import hit_or_miss
 from scrapy_polite.origins.placing import place
 from scrapy_polite.paths import ledger_path, store_url, writable
+from scrapy_polite.remembering import Remembering
 from scrapy_polite.settings import BESIDE_THE_STORE, Config
 from scrapy_polite.stores.base import Cause, Store, StoreError, open_store, redacted_url
 from scrapy_polite.telemetry.events import HeldEvent, Missed, Sent
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from scrapy_polite.agenda import Agenda
+    from scrapy_polite.browser.proxy import ForwardProxy
     from scrapy_polite.limits.gcra import Booked, Wait
     from scrapy_polite.standing import Lines
     from scrapy_polite.ticket import Ticket
@@ -78,15 +79,6 @@ class Placed:
         return self.answer.addresses
 
 
-class _Remembering(OrderedDict[str, Any]):
-    """A dict that forgets its oldest entries, so that nothing grows with the length of the crawl."""
-
-    def __setitem__(self, key: str, value: Any) -> None:
-        super().__setitem__(key, value)
-        if len(self) > REMEMBERED:
-            self.popitem(last=False)
-
-
 class Politeness:
     """See the module. Made by :meth:`require`; found by :meth:`of`."""
 
@@ -102,14 +94,15 @@ class Politeness:
         self._stats = stats
         self._sites = Sites(config.stores)
         self._own = OwnAddresses(time.monotonic)
-        self._placed: dict[str, Placed] = _Remembering()
-        self._least: dict[str, float] = _Remembering()
+        self._placed: dict[str, Placed] = Remembering(REMEMBERED)
+        self._least: dict[str, float] = Remembering(REMEMBERED)
         self._hearing = Hearing(config.ladders, random.random)
-        self._silent: dict[str, str] = _Remembering()
-        self._complaints: dict[str, bool] = _Remembering()
+        self._silent: dict[str, str] = Remembering(REMEMBERED)
+        self._complaints: dict[str, bool] = Remembering(REMEMBERED)
         self.tickets: weakref.WeakKeyDictionary[Request, Ticket] = weakref.WeakKeyDictionary()
         self.agenda: Agenda | None = None
         self.lines: Lines | None = None
+        self.forward: ForwardProxy | None = None
         self.unprotected: str | None = None
         """Why the crawl would not be protected, if somebody has found that out while it was put together."""
 
@@ -156,6 +149,8 @@ class Politeness:
             await self.agenda.stop()
         if self.lines is not None:
             self.lines.stop()
+        if self.forward is not None:
+            await self.forward.stop()
         await self.resolver.close()
         self.close_files()
 
@@ -195,29 +190,34 @@ class Politeness:
         """Whether the URL may be reached, where to, and what limits it. Resolves the host unless the answer is alive.
         :class:`NotNow` at shutdown, when the store could not tell."""
         target = parse(url)
-        refused = self.config.policy.judge_target(target)
         if isinstance(target, Invalid):
-            return refused or Refused(target.reason, target.detail)
-        if refused is not None and not self.lets_through(refused):
-            return refused
+            return Refused(target.reason, target.detail)
         site = self.own_key(target) or target.site
         found = self._placed.get(site)
         stands = found is not None and found.answer.host == target.host and found.answer.expires > time.monotonic()
-        answer = found.answer if found is not None and stands else await self.resolver.resolve(target.host)
-        if isinstance(answer, NoAnswer):
+        answer = await self.vet(target, found.answer if found is not None and stands else None)
+        if not isinstance(answer, Answer):
             return answer
-        # Also where the answer is known: the verdict depends on the port, and on which addresses this machine has by now.
-        refused = self.judge(target, answer)
-        if refused is None and any(address.version == 6 for address in answer.addresses):
-            refused = self.judge(target, answer, await self.resolver.nat64_prefixes())
-        if refused is not None and not self.lets_through(refused):
-            return refused
         if found is not None and stands:
             return target, found
         placed = self._placed[site] = await self._place(target, answer)
         if self.agenda is not None and found is not None and found.keys != placed.keys:
             await self.agenda.placed(site, placed)
         return target, placed
+
+    async def vet(self, target: Target, known: Answer | None = None) -> Answer | Refused | NoAnswer:
+        """The guard's whole say: where the target may be dialled. ``known`` is an answer that is alive."""
+        refused = self.config.policy.judge_target(target)
+        if refused is not None and not self.lets_through(refused):
+            return refused
+        answer = known or await self.resolver.resolve(target.host)
+        if isinstance(answer, NoAnswer):
+            return answer
+        # Also where the answer is known: the verdict depends on the port, and on which addresses this machine has by now.
+        refused = self.judge(target, answer)
+        if refused is None and any(address.version == 6 for address in answer.addresses):
+            refused = self.judge(target, answer, await self.resolver.nat64_prefixes())
+        return answer if refused is None or self.lets_through(refused) else refused
 
     def judge(self, target: Target, answer: Answer, nat64: tuple[IPv6Network, ...] = ()) -> Refused | None:
         """The guard's verdict on what the target's host has for addresses."""

@@ -22,7 +22,7 @@ from __future__ import annotations
 import contextvars
 import ipaddress
 import logging
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from twisted.internet.address import IPv4Address, IPv6Address

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from scrapy_polite import forms
@@ -20,6 +20,7 @@ from scrapy_polite.limits.kinds import DEFAULT_COSTS, Kinds
 from scrapy_polite.limits.plan import Limits
 from scrapy_polite.redaction.policy import Policy as RedactionPolicy
 from scrapy_polite.redaction.policy import policy_from
+from scrapy_polite.throttles import TAKEN_OVER, TakenOver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from scrapy_polite.naming.buckets import Stores
 
-__all__ = ["SETTINGS", "Config", "Setting"]
+__all__ = ["SETTINGS", "TAKEN_OVER", "Config", "Setting"]
 
 T = TypeVar("T")
 MICROSECONDS: Final = 1_000_000
@@ -37,9 +38,6 @@ BESIDE_THE_STORE: Final = "beside the store"
 
 FALLBACK_HANDLERS: Final = "POLITE_FALLBACK_HANDLERS"
 """Set by the add-on: the download handlers that ours are built around."""
-
-TAKEN_OVER: Final = "POLITE_TAKEN_OVER"
-"""Set by the add-on: the values of Scrapy's own throttling settings that it took over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +230,17 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
         forms.proxies("http", "https"),
     ),
     Setting(
+        "POLITE_TRUSTED_BROWSER",
+        False,
+        "True or False",
+        "Whether a browser may be used that cannot be held to the guard's proxy: one that runs elsewhere "
+        "(`PLAYWRIGHT_CDP_URL`, `PLAYWRIGHT_CONNECT_URL`), another kind than Chromium, or one that another "
+        "`PLAYWRIGHT_BROWSER_PROVIDER` starts. The pages that you ask for are then judged, planned and timed, and what they "
+        "load is not: set it where the browser's own network keeps it from what it must not reach. A Chromium that "
+        "scrapy-playwright starts is guarded either way.",
+        forms.truth,
+    ),
+    Setting(
         "POLITE_GUARD",
         "enforce",
         "`enforce` or `report`",
@@ -276,47 +285,6 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
 _BY_NAME: Final = {setting.name: setting for setting in SETTINGS}
 
 
-def _taken(name: str, value: object) -> float:
-    try:
-        return forms.number(low=0)(value)
-    except forms.FormError:
-        raise ValueError(f"{name} = {value!r}: accepted is a number from 0.") from None
-
-
-@dataclass(frozen=True, slots=True)
-class TakenOver:
-    """What a project had set of Scrapy's own throttling: kept as limits of sites. ``slots`` are DOWNLOAD_SLOTS by host."""
-
-    delay: float = 0.0
-    concurrency: int | None = None
-    slots: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> TakenOver:
-        """What the add-on put aside. Raises ``ValueError`` for what Scrapy itself could not have used."""
-        taken = settings.get(TAKEN_OVER) or {}
-        slots = {}
-        for host, slot in (taken.get("DOWNLOAD_SLOTS") or {}).items():
-            name = f"DOWNLOAD_SLOTS[{host!r}]"
-            if not isinstance(slot, Mapping):
-                raise ValueError(f"{name} = {slot!r}: accepted is a dict with 'delay' and 'concurrency'.")
-            slots[host] = {
-                field: _taken(f"{name}[{field!r}]", slot[field]) for field in ("delay", "concurrency") if field in slot
-            }
-        return cls(
-            delay=_taken("DOWNLOAD_DELAY", taken.get("DOWNLOAD_DELAY") or 0),
-            concurrency=int(_taken("CONCURRENT_REQUESTS_PER_DOMAIN", taken.get("CONCURRENT_REQUESTS_PER_DOMAIN") or 0)) or None,
-            slots=slots,
-        )
-
-    def cap_of(self, site: str) -> int | None:
-        cap = self.slots.get(site.removeprefix("site:"), {}).get("concurrency", self.concurrency)
-        return int(cap) if cap else None
-
-    def least_of(self, site: str) -> float:
-        return float(self.slots.get(site.removeprefix("site:"), {}).get("delay", self.delay))
-
-
 @dataclass(frozen=True, slots=True)
 class Config:
     """What the settings say, typed. Nothing else in the package reads a ``POLITE_*`` setting."""
@@ -332,6 +300,7 @@ class Config:
     """Asked by address; as ``scheme://host:port``."""
     trusted_proxies: frozenset[str]
     """Asked by name."""
+    trusted_browser: bool
     stores: Stores
     report_only: bool
     width: int
@@ -381,6 +350,7 @@ class Config:
             ),
             proxies=proxies,
             trusted_proxies=trusted,
+            trusted_browser=value("POLITE_TRUSTED_BROWSER"),
             stores=value("POLITE_BUCKET_HOSTS"),
             report_only=value("POLITE_GUARD") == "report",
             width=round(value("POLITE_SLOT_WIDTH") * MICROSECONDS),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy_polite.politeness import Politeness
     from scrapy_polite.ticket import Ticket
 
-__all__ = ["Lines", "Standing"]
+__all__ = ["AtTheDoor", "Lines", "Standing"]
 
 
 class Standing(ABC):
@@ -68,6 +68,19 @@ class Standing(ABC):
         """It is not to be sent; unless that has happened already."""
         if not self.outcome.called:
             self.outcome.errback(why)
+
+
+class AtTheDoor(Standing):
+    """Before somebody whose wire cannot be reached, a browser. ``outcome``: None, when he is to be asked at once."""
+
+    sealed = False
+
+    def seal(self) -> None:
+        """There is nothing to write out."""
+
+    def go(self, slot: Booked) -> None:
+        self.ticket.departed(slot, self.ticket.left(slot))
+        self.outcome.callback(None)
 
 
 class Lines:

@@ -99,7 +99,9 @@ class Walker(Spider):
     def parse(self, response: Response) -> Iterator[Any]:
         body = response.text if isinstance(response, TextResponse) else ""
         page = {"url": response.url, "status": response.status, "flags": response.flags, "body": body[:100]}
-        self.pages.append({**page, "pinned": response.meta.get("polite", {}).get("pinned")})
+        polite = response.meta.get("polite")
+        title = response.css("title::text").get() if body else None
+        self.pages.append({**page, "title": title, "polite": polite, "pinned": (polite or {}).get("pinned")})
         if response.url in self.job.get("items", {}):
             self.given += 1
             yield self.job["items"][response.url]

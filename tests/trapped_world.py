@@ -23,7 +23,7 @@ from urllib.parse import parse_qs, urlsplit
 from nameserver import Script, name_server_in_a_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 GOOD = "127.30.0.1"
 OTHER = "127.31.0.1"
@@ -75,16 +75,22 @@ class _Pages(BaseHTTPRequestHandler):
         host = (self.headers["Host"] or "").rpartition(":")[0]
         parts = urlsplit(self.path)
         if self.server.trap:
+            self.server.world.trapped.append(self.path)
             self.answer(200, "the trap")
             return
         self.server.world.arrivals.append((host, self.path))
+        self.server.world.reached.add((host, self.server.server_address[0]))
         if parts.path == "/robots.txt":
             self.answer(404, "")
+        elif parts.path in self.server.world.served:
+            self.server.world.served[parts.path](self)
         elif parts.path == "/go":
             self.answer(302, "", Location=parse_qs(parts.query)["to"][0])
         else:
             links = "".join(f'<a href="{html.escape(link)}">link</a>' for link in self.server.world.links)
             self.answer(200, f"<html><body>the good server {links if parts.path == '/links' else ''}</body></html>")
+
+    do_POST = do_GET
 
     def answer(self, status: int, body: str, **headers: str) -> None:
         data = body.encode()
@@ -104,6 +110,12 @@ class World:
     hits: list[str] = field(default_factory=list)
     arrivals: list[tuple[str, str]] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
+    served: dict[str, Callable[[Any], None]] = field(default_factory=dict)
+    """What the good server does for a path, in place of its page."""
+    reached: set[tuple[str, str]] = field(default_factory=set)
+    """Which hosts were asked for at which of the good addresses."""
+    trapped: list[str] = field(default_factory=list)
+    """Paths that the trap was asked for."""
     port: int = 0
     own_port: int = 0
     """A port at which the trap alone is, for protocols other than http."""
