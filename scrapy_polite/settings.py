@@ -8,7 +8,6 @@ is a ``ValueError`` that names the setting, the value and the accepted form: und
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
@@ -23,7 +22,7 @@ from scrapy_polite.redaction.policy import policy_from
 from scrapy_polite.throttles import TAKEN_OVER, TakenOver
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from scrapy.settings import BaseSettings
 

@@ -8,12 +8,13 @@ import json
 import shutil
 import socket
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 from trapped_world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from typing_extensions import Self
 
@@ -122,7 +123,7 @@ for (const [n, t] of targets.entries()) {
   quietly(() => { new EventSource(`http://${t}/events`) });
   quietly(() => { new WebSocket(`ws://${t}/socket`) });
   quietly(() => { new Worker(URL.createObjectURL(new Blob([`importScripts("http://${t}/worker")`]))) });
-  quietly(() => { open(`http://${t}/popup`) });
+  setTimeout(() => open(`http://${t}/popup`), 1000);  // After the rest: the page is then in the background.
   quietly(() => { document.getElementById(`f${n}`).submit() });
 }
 const ice = [{urls: `stun:127.0.0.1:${udp}`}, {urls: `turn:127.0.0.1:${udp}`, username: "a", credential: "b"},
@@ -142,20 +143,27 @@ VECTORS = {f"/{name}" for name in IN_MARKUP | IN_SCRIPT}
 """Paths that a target is asked for. WebSockets, connections in advance and UDP have none that is seen everywhere."""
 
 
-def attacking(targets: list[str], udp: int, tcp: int, seconds: float = 4.0) -> dict[str, Any]:
-    """Pages of the good server: ``/attack`` tries to reach all targets in every way, and is loaded when ``seconds`` are over."""
+def slow(seconds: float, until: Callable[[], bool] = lambda: False) -> Any:
+    """An image that keeps its page from being loaded: for ``seconds``, or less, if before them it is ``until``."""
+
+    def answer(request: Any) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not until():
+            time.sleep(0.05)
+        request.answer(200, "")
+
+    return answer
+
+
+def attacking(targets: list[str], udp: int, tcp: int, until: Callable[[], bool]) -> dict[str, Any]:
+    """Pages of the good server: ``/attack`` tries every way to all targets, and is loaded soon after ``until``."""
     rules = {"prefetch": [{"source": "list", "urls": [f"http://{t}/speculated" for t in targets]}]}
     markup = "".join(MARKUP.format(t=t, n=n) for n, t in enumerate(targets))
     script = f"const targets = {json.dumps(targets)}, udp = {udp}, tcp = {tcp};{SCRIPT}"
     speculation = f"<script type=speculationrules>{json.dumps(rules)}</script>"
-    text = f"<html><head><title>attack</title></head><body>{markup}{speculation}<script>{script}</script><img src=/slow></body></html>"
-
-    def slow(request: Any) -> None:
-        done.wait(seconds)
-        request.answer(200, "")
-
-    done = threading.Event()
-    return {"/attack": whole(text), "/slow": slow}
+    body = f"{markup}{speculation}<script>{script}</script><img src=/slow><img src=/slower>"
+    text = f"<html><head><title>attack</title></head><body>{body}</body></html>"
+    return {"/attack": whole(text), "/slow": slow(20, until), "/slower": slow(2)}
 
 
 @contextlib.contextmanager

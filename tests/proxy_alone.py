@@ -1,4 +1,4 @@
-"""The forward proxy alone, in a process of its own: settings come in as an argument, and the way through it goes out. It ends
+"""The forward proxy alone, in a process of its own: settings come in, and the way through it goes out. It ends
 with its standard input, and then tells what was counted, and how many connections are open."""
 
 from __future__ import annotations
@@ -17,6 +17,11 @@ class Stats(Counter[str]):
         self[name] += by
 
 
+def tell(what: object) -> None:
+    sys.stdout.write(json.dumps(what) + "\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     logging.basicConfig(level=logging.INFO)
     install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
@@ -30,24 +35,24 @@ def main() -> None:
     from scrapy_polite.stores.base import open_store
 
     settings = Settings()
-    settings.setdict(json.loads(sys.argv[1]), priority="project")
+    settings.setdict(json.loads(sys.stdin.readline()), priority="project")
     config, stats = Config.from_settings(settings), Stats()
     politeness = Politeness(config, open_store("memory:"), Resolver(config.dns_servers, config.dns_timeout), None, stats)
     UNVETTED.arm(config.policy.allow)
     install_layers(reactor)
     proxy = ForwardProxy(reactor, politeness)
     way = proxy.listen()
-    print(json.dumps([way.server, way.username, way.password]), flush=True)
+    tell([way.server, way.username, way.password])
 
     def obey() -> None:
         for line in sys.stdin:
             if line.strip() == "open":
-                print(json.dumps([len(proxy.clients), len(proxy.servers)]), flush=True)
+                tell([len(proxy.clients), len(proxy.servers)])
         reactor.callFromThread(reactor.stop)
 
     reactor.callInThread(obey)
     reactor.run()
-    print(json.dumps(stats), flush=True)
+    tell(stats)
 
 
 if __name__ == "__main__":

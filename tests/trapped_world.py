@@ -80,10 +80,10 @@ class _Pages(BaseHTTPRequestHandler):
             return
         self.server.world.arrivals.append((host, self.path))
         self.server.world.reached.add((host, self.server.server_address[0]))
-        if parts.path == "/robots.txt":
-            self.answer(404, "")
-        elif parts.path in self.server.world.served:
+        if parts.path in self.server.world.served:
             self.server.world.served[parts.path](self)
+        elif parts.path == "/robots.txt":
+            self.answer(404, "")
         elif parts.path == "/go":
             self.answer(302, "", Location=parse_qs(parts.query)["to"][0])
         else:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone
 from twisted.internet.protocol import ClientFactory, Factory, Protocol
-from twisted.protocols.policies import TimeoutMixin
 
 from scrapy_polite.browser.heads import MAX_HEAD, AnswerReader, read_head, written
 
@@ -37,7 +36,7 @@ WHO_ARE_YOU: Final = (
 ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 HEAD_WITHIN: Final = 30.0
-"""Seconds from the connection to the end of the head. A browser opens some in advance, and opens others when these are closed."""
+"""Seconds from the connection to the end of the head. A browser opens some in advance, and others when these are closed."""
 
 IDLE: Final = 600.0
 """Seconds in which nothing was said on either side."""
@@ -59,7 +58,7 @@ class Clients(Factory):
         return Client(self._proxy) if len(self._proxy.clients) < CLIENTS else None
 
 
-class Client(Protocol, TimeoutMixin):
+class Client(Protocol):
     """A browser's connection: a head is read, then the server is dialled, then both are joined."""
 
     transport: Any
@@ -77,23 +76,31 @@ class Client(Protocol, TimeoutMixin):
         self._left = 0
         """Octets of the request's body that have not come yet."""
         self._over = False
+        self._timer: Any = None
 
     def connectionMade(self) -> None:
         self._proxy.clients.add(self)
         self.transport.setTcpNoDelay(True)
-        self.setTimeout(HEAD_WITHIN)
+        self._within(HEAD_WITHIN)
 
     def connectionLost(self, reason: Failure) -> None:  # type: ignore[override]
         self._over = True
-        self.setTimeout(None)
+        self._within(None)
         self._proxy.clients.discard(self)
         if self._task is not None:
             self._task.cancel()
         if self._server is not None:
             self._server.part()
 
-    def timeoutConnection(self) -> None:
-        self.transport.abortConnection()
+    def _within(self, seconds: float | None) -> None:
+        """From now on: whatever is awaited is to come in so many seconds, or the connection ends; None: nothing is awaited."""
+        if self._timer is not None and self._timer.active():
+            if seconds is not None:
+                self._timer.reset(seconds)
+            else:
+                self._timer.cancel()
+        elif seconds is not None:
+            self._timer = self._proxy.reactor.callLater(seconds, self.transport.abortConnection)
 
     def dataReceived(self, data: bytes) -> None:
         if self._over:
@@ -122,7 +129,7 @@ class Client(Protocol, TimeoutMixin):
         elif not self._proxy.knows(asked.credential):
             self._say(WHO_ARE_YOU)
         else:
-            self.setTimeout(None)
+            self._within(None)
             self._task = asyncio.ensure_future(self._serve(asked))
 
     async def _serve(self, asked: Asked) -> None:
@@ -137,7 +144,7 @@ class Client(Protocol, TimeoutMixin):
         target, server = opened
         server.join(self)
         self._server = server
-        self.setTimeout(IDLE)
+        self._within(IDLE)
         self.transport.resumeProducing()
         self.transport.registerProducer(server.transport, True)  # Whoever reads slowly is not written to faster.
         if asked.tunnel:
@@ -157,7 +164,7 @@ class Client(Protocol, TimeoutMixin):
 
     def _pass_on(self, data: bytes) -> None:
         """What the client says after its head. What is no part of its request is for nobody."""
-        self.resetTimeout()
+        self._within(IDLE)
         assert self._server is not None
         if not self._raw:
             if self._asked is not None and self._asked.upgrade and self._answer is not None:
@@ -170,7 +177,7 @@ class Client(Protocol, TimeoutMixin):
     # -- what the server tells
 
     def answered(self, data: bytes) -> None:
-        self.resetTimeout()
+        self._within(IDLE)
         if self._answer is None:
             self.transport.write(data)
             return
@@ -211,7 +218,7 @@ class Client(Protocol, TimeoutMixin):
             server.transport.abortConnection()
             self.transport.unregisterProducer()
         self._head.clear()
-        self.setTimeout(LINGER)
+        self._within(LINGER)
         self.transport.resumeProducing()
         self.transport.write(what)
         self.transport.loseWriteConnection()

@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from scrapy.http import Response
 from scrapy.utils.defer import maybe_deferred_to_future
 
 from scrapy_polite.appointment import TICKET
@@ -37,6 +38,10 @@ logger = logging.getLogger(__name__)
 
 CONTEXT_KWARGS: Final = "playwright_context_kwargs"
 """Request meta of scrapy-playwright's: how to make the context that the request names, if it is not there yet."""
+
+
+EMPTY_ERROR: Final = "net::ERR_HTTP_RESPONSE_CODE_FAILURE"
+"""What Chromium says of a page with a status from 400 on and no body (net/base/net_error_list.h)."""
 
 
 def is_browser(handler: object) -> bool:
@@ -136,7 +141,13 @@ class Browser:
             refused = forward.refusal_of(watch.lost) if forward is not None and watch.lost else None
             if refused is not None:
                 raise RequestRefused(refused.reason, refused.detail) from error
-            raise
+            if watch.answer is None or EMPTY_ERROR not in str(error):
+                raise
+            # It is an answer nevertheless, and one to listen to: a 429, say.
+            if not request.meta.get("playwright_include_page"):
+                await page.close()
+            headers = {name: value for name, value in watch.answer.headers.items() if name != "content-encoding"}
+            return Response(watch.answer.url, watch.answer.status, headers, request=request, flags=["playwright"])
         finally:
             watch.end()
             ticket.answered = ticket.answered or time.monotonic()
@@ -160,6 +171,7 @@ class _Watch:
         self._page = page
         self._ticket = ticket
         self.lost = ""
+        self.answer: Any = None
         page.on("response", self._answered)
         page.on("requestfailed", self._failed)
 
@@ -168,8 +180,9 @@ class _Watch:
         self._page.remove_listener("requestfailed", self._failed)
 
     def _answered(self, response: Any) -> None:
-        if not self._ticket.answered and self._is_pages(response.request):
-            self._ticket.answered = time.monotonic()
+        if self._is_pages(response.request):
+            self.answer = response
+            self._ticket.answered = self._ticket.answered or time.monotonic()
 
     def _failed(self, request: Any) -> None:
         if self._is_pages(request):

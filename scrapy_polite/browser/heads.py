@@ -1,8 +1,8 @@
 """What a client says to a forward proxy, and what a server answers: read strictly, and written anew.
 
-Pure. One request is read per connection, and one is sent per connection to a server, so that nobody can hide a second one: there
-is nothing that two parsers could count differently. Requests have a body by ``Content-Length`` alone; answers end where the
-server closes.
+Pure. One request is read per connection, and one is sent per connection to a server, so that nobody can hide a second one:
+there is nothing that two parsers could count differently. Requests have a body by ``Content-Length`` alone; answers end where
+the server closes.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def read_head(head: bytes) -> Asked | None:
         if not _AUTHORITY.fullmatch(target) or int(length or 0):
             return None
         target = f"https://{target}/"
-    elif not target[:7].lower() == "http://":
+    elif target[:7].lower() != "http://":
         return None
     options = {option.strip().lower() for value in named.get(b"connection", ()) for option in value.split(b",")}
     upgrade = method == "GET" and not int(length or 0) and b"upgrade" in options and _upgrades(named)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from scrapy_polite.naming.hosts import Invalid, parse
+from scrapy_polite.naming.hosts import Invalid, Target, parse
 
 __all__ = ["Way", "in_context", "launched", "objection", "objection_to_context", "objection_to_launch", "unguarded"]
 
@@ -66,9 +66,8 @@ class Way:
     @property
     def switches(self) -> list[str]:
         """The browser itself resolves nothing but the host of a proxy: what is not asked of the proxy is not found."""
-        hosts = dict.fromkeys(
-            target.written for url in (self.server, *sorted(self.trusted)) if not _is_invalid(target := parse(url))
-        )
+        proxies = map(parse, (self.server, *sorted(self.trusted)))
+        hosts = dict.fromkeys(target.written for target in proxies if isinstance(target, Target))
         rules = ["MAP * ~NOTFOUND", *(f"EXCLUDE {host}" for host in hosts)]
         return [*SWITCHES, f"--host-resolver-rules={' , '.join(rules)}"]
 
@@ -178,7 +177,3 @@ def _lets_out(arg: str) -> bool:
 
 def _texts(value: object) -> list[str]:
     return [str(item) for item in value] if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping) else []
-
-
-def _is_invalid(target: object) -> bool:
-    return isinstance(target, Invalid)

@@ -1,12 +1,12 @@
 """The forward proxy that is a browser's only way to the network: every request is judged, and dialled where it was judged for.
 
-It listens on loopback, for whoever has the credential of this run. A connection carries one request: a tunnel (``CONNECT``), or a
-request in absolute form, which is sent anew with ``Connection: close``. So there is no second request that could go unjudged,
+It listens on loopback, for whoever has the credential of this run. A connection carries one request: a tunnel (``CONNECT``), or
+a request in absolute form, which is sent anew with ``Connection: close``. So there is no second request that could go unjudged,
 and no connection to a server that another host could get.
 
 Whatever is not served looks the same, so that a page learns nothing about the network that the crawl runs in: a tunnel is
-answered with 502, and to a request in absolute form the connection is closed without a word, as by a server that is
-down. Why is in the log.
+answered with 502, and to a request in absolute form the connection is closed without a word. So it is for a host without an
+address and for a server that is down. Why is in the log.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ForwardProxy:
     """One per crawler. ``met`` are the addresses that connections came about to, by host: dialled first."""
 
     def __init__(self, reactor: Any, politeness: Politeness) -> None:
-        self._reactor = reactor
+        self.reactor = reactor
         self.politeness = politeness
         self.met: Remembering[IPAddress] = Remembering(HOSTS)
         self.clients: set[Client] = set()
@@ -63,7 +63,7 @@ class ForwardProxy:
     def listen(self) -> Way:
         """How to get through it. It listens from the first call on, at a port that the system chooses."""
         if self._way is None:
-            self._listening = self._reactor.listenTCP(0, Clients(self), interface="127.0.0.1")
+            self._listening = self.reactor.listenTCP(0, Clients(self), interface="127.0.0.1")
             port = self._listening.getHost().port
             username, password = "polite", secrets.token_urlsafe(32)
             self._credential = b"Basic " + base64.b64encode(f"{username}:{password}".encode())
@@ -75,8 +75,10 @@ class ForwardProxy:
         listening, self._listening = self._listening, None
         if listening is not None:
             await _future(maybeDeferred(listening.stopListening))
-        for protocol in (*self.clients, *self.servers):
-            protocol.transport.abortConnection()
+        for client in list(self.clients):
+            client.transport.abortConnection()
+        for server in list(self.servers):
+            server.transport.abortConnection()
 
     def refusal_of(self, url: str) -> Refused | None:
         """Why this host and port were refused, when they were asked for last."""
@@ -104,7 +106,7 @@ class ForwardProxy:
         return None if server is None else (target, server)
 
     async def _judged(self, target: Target | Invalid, url: str) -> Answer | NoAnswer | Refused:
-        if not layers_in_place(self._reactor):
+        if not layers_in_place(self.reactor):
             found: Answer | NoAnswer | Refused = Refused("unprotected", "a layer of the guard is missing")
         elif isinstance(target, Invalid):
             found = Refused(target.reason, target.detail)
@@ -128,7 +130,7 @@ class ForwardProxy:
         # What runs here may run in the context of another request, whose visit is none of ours.
         token = VISIT.set(visit)
         try:
-            dialled.connector = self._reactor.connectTCP(str(visit.pinned), port, dialled, timeout=DIAL_WITHIN)
+            dialled.connector = self.reactor.connectTCP(str(visit.pinned), port, dialled, timeout=DIAL_WITHIN)
         finally:
             VISIT.reset(token)
         server: Server | None = None
