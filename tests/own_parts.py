@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 TRAP = "127.0.0.1"
 
 
+async def ask_by_the_page(page: Any, request: Request) -> None:
+    """What users write: Playwright itself makes requests, without the browser."""
+    for url in request.meta["asked"]:
+        await page.request.get(url, timeout=5000)  # A tunnel that is refused has an answer: 502.
+
+
 class OwnHandler(HTTP11DownloadHandler):
     """What users write: something about every response."""
 

@@ -22,6 +22,8 @@ CORE_MAY_IMPORT: dict[str, set[str]] = {
     "origins": {"naming", "guard", "limits", "backoff", "redaction"},
 }
 PURE_IMAGES = {"images.policy", "images.plan", "images.signature"}
+PURE_BROWSER = {"browser.options", "browser.heads"}
+"""What a browser is started with, and what is read from its connections."""
 WORLD = {"dns", "stores", "telemetry", "images"}
 """Folders that touch the outside: they know the core and each other, never the face."""
 
@@ -32,7 +34,7 @@ NOT_IN_THE_CORE = {
     *("time", "random"),
 }
 NOT_IN_THE_WORLD = {"scrapy", "twisted", "zope"}
-HEAVY = {"pyvips", "psycopg", "psycopg_pool", "duckdb", "playwright", "phonenumbers", "PIL"}
+HEAVY = {"pyvips", "psycopg", "psycopg_pool", "duckdb", "playwright", "scrapy_playwright", "phonenumbers", "PIL"}
 """Loaded only where their feature is used: never when a module is imported."""
 
 STORE_INSIDES = {
@@ -137,6 +139,8 @@ def room_of(name: str) -> str:
     """Which part of the layout a module belongs to: a core folder, a world folder, "pure images" or "face"."""
     if name in PURE_IMAGES:
         return "pure images"
+    if name in PURE_BROWSER:
+        return "pure browser"
     top = name.partition(".")[0]
     if top in CORE_MAY_IMPORT or top in WORLD:
         return top
@@ -155,8 +159,8 @@ def modules_in(*rooms: str) -> list[str]:
 def test_the_layout_is_the_one_that_is_checked() -> None:
     """A folder that nobody listed would be checked as the face, which may do the most."""
     folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
-    assert folders - set(CORE_MAY_IMPORT) - WORLD == {"commands"}
-    assert set(MODULES) >= PURE_IMAGES | STORE_INSIDES
+    assert folders - set(CORE_MAY_IMPORT) - WORLD == {"browser", "commands"}
+    assert set(MODULES) >= PURE_IMAGES | PURE_BROWSER | STORE_INSIDES
 
 
 @pytest.mark.parametrize("name", modules_in(*CORE_MAY_IMPORT))
@@ -179,6 +183,16 @@ def test_the_judging_half_of_the_images_is_pure(name: str) -> None:
         told(name, found)
         for found in imports_of(name)
         if (found.module not in PURE_IMAGES if found.ours else found.top in NOT_IN_THE_CORE | HEAVY)
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize("name", modules_in("pure browser"))
+def test_the_judging_half_of_the_browser_is_pure(name: str) -> None:
+    wrong = [
+        told(name, found)
+        for found in imports_of(name)
+        if (room_of(found.module) not in {"naming", "guard"} if found.ours else found.top in NOT_IN_THE_CORE | HEAVY)
     ]
     assert not wrong
 
@@ -225,7 +239,7 @@ def loaded_by(names: list[str], unwanted: set[str]) -> set[str]:
     return set(done.stdout.split())
 
 
-@pytest.mark.parametrize("room", ["", *CORE_MAY_IMPORT, "pure images"])
+@pytest.mark.parametrize("room", ["", *CORE_MAY_IMPORT, "pure images", "pure browser"])
 def test_the_package_and_its_core_load_without_scrapy(room: str) -> None:
     names = [name for name in MODULES if room_of(name) == room] if room else [""]
     dotted = [f"{PACKAGE.name}.{name}".rstrip(".") for name in names]

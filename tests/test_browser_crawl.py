@@ -258,6 +258,16 @@ def test_through_a_tunnel_host_and_server_name_are_those_of_the_page(world: Worl
     assert world.hits == []
 
 
+def test_what_playwright_itself_asks_for_is_judged(world: World, tmp_path: Path) -> None:
+    asked = [f"http://{host}:{world.port}/asked" for host in ("127.0.0.1", "localhost", "bad.example", "more.example")]
+    request = page(world.url("/page"), playwright_page_init_callback="own_parts.ask_by_the_page", asked=asked)
+    outcome = crawl(tmp_path, settings(world), [request])
+    assert outcome.pages == [world.url("/page")], outcome.said
+    assert ("more.example", "/asked") in world.arrivals
+    assert outcome.result["stats"]["polite/refused/loopback"] == 3
+    assert world.hits == []
+
+
 # -- every context
 
 

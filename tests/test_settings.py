@@ -66,6 +66,7 @@ WRONG = [
     ("POLITE_PROXIES", ["not a proxy"]),
     ("POLITE_TRUSTED_PROXIES", ["socks5://127.0.0.1:1080"]),
     ("POLITE_PROXIES", ["socks5://127.0.0.1:1080"]),
+    ("POLITE_TRUSTED_BROWSER", "http://127.0.0.1:9222"),
     ("POLITE_GUARD", "off"),
     ("POLITE_LADDERS", {"error": []}),
     ("POLITE_LADDERS", {"error": [30, 10]}),
