@@ -10,7 +10,7 @@ import pytest
 import trustme
 from browsing import HANDLER, INSIDE, VECTORS, Outward, Udp, attacking, page, settings, slow, whole, world_of
 from loopback import Answer, Proxy, Server, slots_kept
-from trapped_world import GOOD, REBINDS, Outcome, World, crawl
+from trapped_world import GOOD, OTHER, REBINDS, Outcome, World, crawl, crawls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -266,6 +266,44 @@ def test_what_playwright_itself_asks_for_is_judged(world: World, tmp_path: Path)
     assert ("more.example", "/asked") in world.arrivals
     assert outcome.result["stats"]["polite/refused/loopback"] == 3
     assert world.hits == []
+
+
+def test_a_server_that_keeps_its_connections_is_asked_anew_for_each_request(world: World, tmp_path: Path) -> None:
+    """Over plain HTTP, where a connection that was kept could be taken by another host."""
+    images = "".join(f"<img src='/{n}'>" for n in range(5)).encode()
+
+    def answer(arrival: Any) -> Answer:
+        return Answer(status=404) if arrival.path == "/robots.txt" else Answer(b"<html><title>kept</title>" + images)
+
+    with Server(answer, address=GOOD) as server:
+        url = f"http://good.example:{server.port}/page"
+        outcome = crawl(tmp_path, settings(world, POLITE_ALLOW_PORTS=[server.port]), [page(url)])
+        assert page_of(outcome, url)["title"] == "kept"
+        rendered = server.pages()
+        assert {arrival.path for arrival in rendered} >= {"/page", *(f"/{n}" for n in range(5))}
+        assert len({arrival.connection for arrival in rendered}) == len(rendered)
+        assert not [name for arrival in rendered for name in arrival.headers if name.startswith("proxy")]
+
+
+def test_two_crawlers_in_one_process_keep_their_own_policies_and_credentials(world: World, tmp_path: Path) -> None:
+    hosts = ("good.example", "other.example")
+    images = "".join(f"<img src='http://{host}:{world.port}/img'>" for host in hosts)
+    world.served["/page"] = whole(f"<html><title>a page</title>{images}</html>")
+    jobs = [
+        {
+            "name": name,
+            "settings": settings(world),
+            "custom_settings": {"POLITE_ALLOW_NETWORKS": [network]},
+            "requests": [page(world.url("/page", host))],
+        }
+        for name, host, network in (("one", hosts[0], "127.30.0.0/16"), ("two", hosts[1], "127.31.0.0/16"))
+    ]
+    outcome = crawls(tmp_path, "AsyncCrawlerProcess", *jobs)
+    for name, host in (("one", hosts[0]), ("two", hosts[1])):
+        assert [found["url"] for found in outcome.results[name]["pages"]] == [world.url("/page", host)], outcome.said
+        assert outcome.results[name]["stats"]["polite/refused/loopback"] == 1
+    assert world.reached == {("good.example", GOOD), ("other.example", OTHER)}
+    assert sorted(one for one in world.arrivals if one[1] == "/img") == [("good.example", "/img"), ("other.example", "/img")]
 
 
 # -- every context

@@ -17,6 +17,17 @@ from typing import IO, TYPE_CHECKING, Any
 import pytest
 from loopback import ROOT, Answer, Server
 from trapped_world import GOOD, REBINDS, World
+from twisted.internet.error import ConnectionDone
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
+from twisted.python.failure import Failure
+
+from scrapy_polite.browser.connections import HEAD_WITHIN, Client
+from scrapy_polite.browser.proxy import ForwardProxy
+from scrapy_polite.dns.resolver import Resolver
+from scrapy_polite.politeness import Politeness
+from scrapy_polite.settings import Config
+from scrapy_polite.stores.base import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -460,3 +471,23 @@ def test_an_answer_that_is_no_http_or_none_at_all_is_passed_on_to_nobody(world: 
         with proxied(world, POLITE_ALLOW_PORTS=[port]) as proxy:
             assert [proxy.get(f"http://good.example:{port}/") for _ in range(3)] == [b""] * 3
             proxy.until_idle()
+
+
+def test_who_does_not_come_to_the_end_of_a_head_is_hung_up_on(world: World) -> None:
+    class Wire(StringTransport):
+        def setTcpNoDelay(self, on: bool) -> None: ...
+
+        def abortConnection(self) -> None:
+            ended.append(clock.seconds())
+
+    clock, ended = Clock(), list[float]()
+    resolver = Resolver([world.dns])
+    politeness = Politeness(Config.from_settings({}), open_store("memory:"), resolver, None, None)  # type: ignore[arg-type]
+    client = Client(ForwardProxy(clock, politeness))
+    client.makeConnection(Wire())
+    for second in range(100):
+        client.dataReceived(b"x")
+        clock.advance(1)
+        assert ended == ([] if second + 1 < HEAD_WITHIN else [HEAD_WITHIN])
+    client.connectionLost(Failure(ConnectionDone()))
+    politeness.close_files()
