@@ -189,6 +189,28 @@ def test_a_large_answer_comes_whole_to_who_reads_slowly(world: World) -> None:
         assert all_of(client).partition(b"\r\n\r\n")[2] == large
 
 
+def test_nobody_is_written_to_faster_than_he_reads(world: World) -> None:
+    sent: list[int] = []
+
+    def serve(listening: socket.socket) -> None:
+        server, _ = listening.accept()
+        with server:
+            server.settimeout(1)
+            with suppress(OSError):
+                while True:
+                    sent.append(server.send(b"x" * 65_536))
+
+    with socket.create_server((GOOD, 0)) as listening:
+        thread = threading.Thread(target=serve, args=(listening,), daemon=True)
+        thread.start()
+        port = listening.getsockname()[1]
+        with proxied(world, POLITE_ALLOW_PORTS=[port]) as proxy, proxy.connect() as client:
+            client.sendall(proxy.head(f"CONNECT good.example:{port} HTTP/1.1"))
+            thread.join(20)
+            assert not thread.is_alive()
+            assert sum(sent) < 40_000_000  # What the kernel's buffers hold.
+
+
 def test_a_web_socket_in_absolute_form_becomes_one_when_the_server_has_agreed(world: World) -> None:
     heard: list[bytes] = []
 
