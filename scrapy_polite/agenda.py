@@ -267,7 +267,7 @@ class Agenda:
         self._bench.leave(site, ROBOTS)
         grant = self._granted[site] = object()
         keys = self._politeness.keys_of(site)
-        charges = self._politeness.charges(site, keys, "robots") if keys is not None else ()
+        charges = self._politeness.planner.charges(site, keys, "robots") if keys is not None else ()
         self._bench.take(site, ROBOTS, grant, self._lent(charges), time.monotonic())
         self._entered[grant] = time.monotonic()
         self._openings.read_robots(site)
@@ -288,12 +288,12 @@ class Agenda:
         keys = self._politeness.keys_of(site)
         if keys is None:
             return {}
-        sort = (keys, *self._politeness.sort_of(request))
+        sort = (keys, *self._politeness.planner.sort_of(request))
         lent = self._lents.get(sort)
         if lent is None:
             if len(self._lents) > LENTS:
                 self._lents.clear()
-            lent = self._lents[sort] = self._lent(self._politeness.plan(request, site, keys)[1])
+            lent = self._lents[sort] = self._lent(self._politeness.planner.plan(request, site, keys)[1])
         return lent
 
     def _lent(self, charges: Iterable[Charge]) -> dict[str, float]:

@@ -89,7 +89,7 @@ class _PoliteHandler:
         route = self._found(await route_of(request, self.politeness), request) if page is None else None
         visit = route.visit(target, placed) if route is not None else Visit(target.host, placed.pinned, placed.addresses)
         site = placed.keys[0]
-        kind, charges = self.politeness.plan(request, site, placed.keys)
+        kind, charges = self.politeness.planner.plan(request, site, placed.keys)
         ticket = Ticket(self.politeness, request, request.url, site, kind, charges)
         self.politeness.tickets[request] = ticket
         request.meta["polite"] = {

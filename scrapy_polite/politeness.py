@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import os
 import random
 import time
@@ -23,13 +22,13 @@ from scrapy_polite.dns.resolver import Answer, NoAnswer, Resolver
 from scrapy_polite.errors import NotNow
 from scrapy_polite.guard.policy import Refused
 from scrapy_polite.hearing import Hearing
-from scrapy_polite.limits.plan import Charge, plan
 from scrapy_polite.naming.hosts import Invalid, IPAddress, Target, parse
 from scrapy_polite.naming.keys import chain_key, own_key
 from scrapy_polite.naming.sites import Sites
 from scrapy_polite.origins.cachestatus import hit_or_miss
 from scrapy_polite.origins.placing import place
 from scrapy_polite.paths import ledger_path, store_url, writable
+from scrapy_polite.planning import Planner
 from scrapy_polite.remembering import Remembering
 from scrapy_polite.settings import BESIDE_THE_STORE, Config
 from scrapy_polite.stores.base import Cause, Store, StoreError, open_store, redacted_url
@@ -95,10 +94,9 @@ class Politeness:
         self._sites = Sites(config.stores)
         self._own = OwnAddresses(time.monotonic)
         self._placed: dict[str, Placed] = Remembering(REMEMBERED)
-        self._least: dict[str, float] = Remembering(REMEMBERED)
+        self.planner = Planner(config, REMEMBERED)
         self._hearing = Hearing(config.ladders, random.random)
         self._silent: dict[str, str] = Remembering(REMEMBERED)
-        self._complaints: dict[str, bool] = Remembering(REMEMBERED)
         self.tickets: weakref.WeakKeyDictionary[Request, Ticket] = weakref.WeakKeyDictionary()
         self.agenda: Agenda | None = None
         self.lines: Lines | None = None
@@ -282,50 +280,11 @@ class Politeness:
 
     def obey_delay(self, site: str, seconds: float, why: str) -> None:
         """At least so long between two starts at the site, by maximum with what is already obeyed."""
-        if seconds > self.config.max_crawl_delay:
-            logger.warning(
-                "%s: %s is %g s, obeyed up to POLITE_MAX_CRAWL_DELAY = %g s",
-                site,
-                why,
-                seconds,
-                self.config.max_crawl_delay,
-            )
-            seconds = self.config.max_crawl_delay
-        if seconds <= self._least.get(site, 0.0):
-            return
-        self._least[site] = seconds
-        # The request that told of it was charged without it.
-        (told,) = self.charges(site, (site,), "robots")
-        rest = told.increment(self.config.width) - round(told.cost / told.rate * 1e6)
-        if rest > 0:
+        rest = self.planner.obey_delay(site, seconds, why)
+        if rest:
             self.booker.owe(partial(self.booker.store.settle, site, rest))
             if self.agenda is not None:
                 self.agenda.held(site, rest / 1e6)
-
-    def charges(self, site: str, keys: tuple[str, ...], kind: str, cost: float | None = None) -> tuple[Charge, ...]:
-        least = max(self._least.get(site, 0.0), self.config.least_of(site))
-        return plan(keys, self.config.kinds.cost(kind) if cost is None else cost, self.config.limits, least)
-
-    def plan(self, request: Request, site: str, keys: tuple[str, ...]) -> tuple[str, tuple[Charge, ...]]:
-        """The kind and the charges of one request: ``meta["polite_kind"]`` and ``meta["polite_cost"]`` win."""
-        kind, cost = self.sort_of(request)
-        return kind, self.charges(site, keys, kind, cost)
-
-    def sort_of(self, request: Request) -> tuple[str, float | None]:
-        """Its kind, and the cost that its meta states; one that is no cost is told, and not used."""
-        meta = request.meta
-        kind = str(meta.get("polite_kind") or self.config.kinds.of(request.url))
-        cost = meta.get("polite_cost")
-        if cost is not None and not (isinstance(cost, int | float) and 0 < cost < math.inf):
-            self._complain(f'meta["polite_cost"] = {cost!r} is not a number above 0: the cost of the kind {kind!r} is charged')
-            cost = None
-        return kind, cost
-
-    def _complain(self, what: str) -> None:
-        """Say what is wrong with a request, once."""
-        if what not in self._complaints:
-            self._complaints[what] = True
-            logger.warning("%s", what)
 
     # -- timed
 

@@ -188,7 +188,7 @@ class Explainer:
 
     def planned(self, keys: tuple[str, ...], kind: str) -> Planned:
         """What is charged; the narrowest key comes first."""
-        charges = self._politeness.charges(keys[0], keys, kind)
+        charges = self._politeness.planner.charges(keys[0], keys, kind)
         return {
             "site": keys[0],
             "bucket": next((key for key in keys if key.startswith("bucket:")), None),

@@ -1,0 +1,67 @@
+"""What a request costs each of its keys: its kind, its cost, and the least interval of its site."""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import TYPE_CHECKING
+
+from scrapy_polite.limits.plan import Charge, plan
+from scrapy_polite.remembering import Remembering
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+    from scrapy_polite.settings import Config
+
+__all__ = ["Planner"]
+
+logger = logging.getLogger(__name__)
+
+
+class Planner:
+    """Plans by the settings, and by the delays that sites have asked for; remembers ``most`` of those."""
+
+    def __init__(self, config: Config, most: int) -> None:
+        self._config = config
+        self._least: dict[str, float] = Remembering(most)
+        self._complaints: dict[str, bool] = Remembering(most)
+
+    def obey_delay(self, site: str, seconds: float, why: str) -> int:
+        """At least so long between two starts at the site, by maximum with what is already obeyed. Microseconds by which this
+        lengthens the interval after the request that told of it, which was charged without; 0 if nothing is new."""
+        most = self._config.max_crawl_delay
+        if seconds > most:
+            logger.warning("%s: %s is %g s, obeyed up to POLITE_MAX_CRAWL_DELAY = %g s", site, why, seconds, most)
+            seconds = most
+        if seconds <= self._least.get(site, 0.0):
+            return 0
+        self._least[site] = seconds
+        (told,) = self.charges(site, (site,), "robots")
+        return max(0, told.increment(self._config.width) - round(told.cost / told.rate * 1e6))
+
+    def charges(self, site: str, keys: tuple[str, ...], kind: str, cost: float | None = None) -> tuple[Charge, ...]:
+        """What a request of ``kind`` to ``site`` is charged on each of ``keys``; ``cost``: other than that of its kind."""
+        least = max(self._least.get(site, 0.0), self._config.least_of(site))
+        return plan(keys, self._config.kinds.cost(kind) if cost is None else cost, self._config.limits, least)
+
+    def plan(self, request: Request, site: str, keys: tuple[str, ...]) -> tuple[str, tuple[Charge, ...]]:
+        """The kind and the charges of one request: ``meta["polite_kind"]`` and ``meta["polite_cost"]`` win."""
+        kind, cost = self.sort_of(request)
+        return kind, self.charges(site, keys, kind, cost)
+
+    def sort_of(self, request: Request) -> tuple[str, float | None]:
+        """Its kind, and the cost that its meta states; one that is no cost is told, and not used."""
+        meta = request.meta
+        kind = str(meta.get("polite_kind") or self._config.kinds.of(request.url))
+        cost = meta.get("polite_cost")
+        if cost is not None and not (isinstance(cost, int | float) and 0 < cost < math.inf):
+            self._complain(f'meta["polite_cost"] = {cost!r} is not a number above 0: the cost of the kind {kind!r} is charged')
+            cost = None
+        return kind, cost
+
+    def _complain(self, what: str) -> None:
+        """Say what is wrong with a request, once."""
+        if what not in self._complaints:
+            self._complaints[what] = True
+            logger.warning("%s", what)
