@@ -2,7 +2,8 @@
 
 The user's handler (or Scrapy's) is built and kept inside, and its connection pool (Twisted's for HTTP/1.1, Scrapy's for
 HTTP/2) is replaced by ours, so that a slot is redeemed at the wire. What has another pool, or none, may have a network of its
-own, where the guard has no layer: it is refused at start.
+own, where the guard has no layer: it is refused at start. A browser has one, and a layer of its own:
+:mod:`scrapy_polite.browser`.
 """
 
 from __future__ import annotations

@@ -180,6 +180,7 @@ def test_a_redirect_to_the_inside_ends_as_a_refusal(world: World, tmp_path: Path
     assert stats["polite/refused/loopback"] == 5
     assert stats["polite/refused/metadata"] == 2
     assert stats.get("retry/count") is None
+    assert "Traceback" not in outcome.said
 
 
 def test_a_name_that_rebinds_while_its_page_is_open_is_not_reached_again(world: World, tmp_path: Path) -> None:

@@ -130,8 +130,7 @@ class Browser:
         try:
             await self._at_the_door(ticket)
         except NotNow:
-            if not request.meta.get("playwright_include_page"):
-                await page.close()  # As scrapy-playwright would, but with a warning.
+            await leave(request, page)
             raise
         watch = _Watch(page, ticket)
         try:
@@ -140,12 +139,12 @@ class Browser:
             forward = self._politeness.forward
             refused = forward.refusal_of(watch.lost) if forward is not None and watch.lost else None
             if refused is not None:
+                await leave(request, page)
                 raise RequestRefused(refused.reason, refused.detail) from error
             if watch.answer is None or EMPTY_ERROR not in str(error):
                 raise
             # It is an answer nevertheless, and one to listen to: a 429, say.
-            if not request.meta.get("playwright_include_page"):
-                await page.close()
+            await leave(request, page)
             headers = {name: value for name, value in watch.answer.headers.items() if name != "content-encoding"}
             return Response(watch.answer.url, watch.answer.status, headers, request=request, flags=["playwright"])
         finally:
@@ -162,6 +161,12 @@ class Browser:
             await maybe_deferred_to_future(door.outcome)
         finally:
             lines.leave(door)
+
+
+async def leave(request: Request, page: Any) -> None:
+    """Close the page, unless the request wants to have it: as scrapy-playwright would after an error, but with a traceback."""
+    if not request.meta.get("playwright_include_page"):
+        await page.close()
 
 
 class _Watch:
