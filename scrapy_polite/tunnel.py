@@ -96,7 +96,8 @@ class _Tunnel(ClientFactory):
         authority = f"{host}:{self._port}".encode("ascii")
         lines = [b"CONNECT " + authority + b" HTTP/1.1", b"Host: " + authority]
         if self._hop.authorization is not None:
-            lines.append(b"Proxy-Authorization: " + self._hop.authorization)
+            # One line, as Twisted makes of every header's value.
+            lines.append(b"Proxy-Authorization: " + b" ".join(self._hop.authorization.splitlines()))
         return b"\r\n".join([*lines, b"", b""])
 
     def startedConnecting(self, connector: Any) -> None:

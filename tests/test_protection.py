@@ -31,7 +31,10 @@ def guarded(world: World, outcome: Outcome) -> None:
     """The crawl ran with its layers in place: the good page came, the one that leads to the trap was refused."""
     assert outcome.status == 0, outcome.said
     assert world.url("/allowed") in outcome.pages, outcome.said
-    assert [one["error"] for one in outcome.result["failed"] if one["url"].endswith("/secret")] == ["RequestRefused"]
+    secret = [(one["error"], one["why"]) for one in outcome.result["failed"] if one["url"].endswith("/secret")]
+    assert secret == [("RequestRefused", "refused by the guard (loopback)")], "the address is for the log alone"
+    assert "refused (loopback): <" in outcome.said
+    assert "127.0.0.1 is in 127.0.0.0/8" in outcome.said
     assert outcome.result["stats"]["polite/refused/loopback"] >= 1
     assert outcome.result["stats"]["polite/requests/page"] >= 1
     assert outcome.result["reason"] == "finished"
