@@ -24,6 +24,7 @@ SHORT = {
     "crawl": ["--short"],
     "simulate": ["--short"],
     "naming": ["--short"],
+    "explain": ["--short"],
 }
 """Every benchmark, and its short form."""
 

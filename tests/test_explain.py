@@ -146,6 +146,7 @@ def test_a_refusal_names_its_rule_its_range_and_the_line_that_would_allow_it() -
     assert found["reason"] == "private: 10.1.2.3 is in 10.0.0.0/8: private use (RFC 1918)."
     assert found["allow"] == 'POLITE_ALLOW_NETWORKS = ["10.1.2.3:9000=10.1.2.3/32"]'
     assert [check["rule"] for check in found["checks"]] == [None, "private", None, "port"]
+    assert picked(found, "addresses", "pinned") == (["10.1.2.3"], None)
     opened = offline("http://10.1.2.3:9000/", POLITE_ALLOW_NETWORKS=["10.1.2.3:9000=10.1.2.3/32"])
     assert picked(opened, "admitted", "rule", "addresses", "pinned") == (True, None, ["10.1.2.3"], "10.1.2.3")
 
@@ -186,6 +187,10 @@ def test_the_environments_proxy_is_shown_where_a_crawl_would_use_it(monkeypatch:
     foreign = offline("http://a.example/", POLITE_TRUSTED_PROXIES=["http://10.0.0.6:3128"])
     assert picked(foreign, "proxy", "admitted", "rule") == ("http://10.0.0.5:3128", False, "proxy")
     assert "word" not in str(foreign)
+    resolved = online(
+        "http://a.test/", lambda says: says.add("a.test", (60, "A", PUBLIC)), POLITE_TRUSTED_PROXIES=["http://10.0.0.6:3128"]
+    )
+    assert picked(resolved, "admitted", "rule") == (False, "proxy")
 
 
 # -- with DNS
@@ -255,7 +260,10 @@ def test_a_custom_domain_is_charged_to_the_bucket_behind_it() -> None:
 
 
 def test_slow_zones_of_addresses_take_no_longer_than_a_look_up() -> None:
+    scripts: list[Script] = []
+
     def script(says: Script) -> None:
+        scripts.append(says)
         says.add("slow.test", (60, "A", PUBLIC), (60, "A", "93.184.216.35"))
         says.faults[REVERSE] = "silent"
         says.faults["35.216.184.93.in-addr.arpa"] = "silent"
@@ -263,6 +271,7 @@ def test_slow_zones_of_addresses_take_no_longer_than_a_look_up() -> None:
     found = online("http://slow.test/", script, POLITE_DNS_TIMEOUT=0.3)
     assert found["admitted"] is True
     assert [pointer["reason"] for pointer in found["pointers"]] == ["timeout", "timeout"]
+    assert len({name for name, kind, _ in scripts[0].asked if kind == "PTR"}) == 1, "the second one's turn never came"
 
 
 def test_every_key_is_shown_with_what_the_store_knows_of_it(tmp_path: Path) -> None:

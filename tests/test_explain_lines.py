@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+import tracemalloc
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,18 @@ def test_a_line_that_is_too_long_is_cut_and_the_next_one_is_whole() -> None:
     text, wrong = decoded(cut)
     assert wrong is not None
     assert (wrong.reason, len(text)) == ("bad_url", 103)
+
+
+def test_a_line_without_end_takes_no_memory() -> None:
+    chunk = b"x" * CHUNK
+    left = iter([chunk] * (200 * LONGEST // CHUNK))
+    tracemalloc.start()
+    try:
+        (line,) = lines(lambda size: next(left, b""), lambda: None)
+        assert tracemalloc.get_traced_memory()[1] < 8 * LONGEST
+    finally:
+        tracemalloc.stop()
+    assert len(line) == LONGEST + 1
 
 
 def test_who_writes_has_all_answers_before_the_next_line_is_waited_for() -> None:
@@ -191,7 +204,7 @@ def test_an_interrupt_during_a_look_up_ends_it_quietly(tmp_path: Path) -> None:
     script = Script()
     script.faults["slow.test"] = "silent"
     with name_server_in_a_thread("127.0.0.1", script) as server:
-        servers = ("-s", f"POLITE_DNS_SERVERS={server}", "-s", "POLITE_DNS_TIMEOUT=25")
+        servers = ("-s", f"POLITE_DNS_SERVERS={server}", "-s", "POLITE_DNS_TIMEOUT=300")
         with started("explain", *servers, "http://10.0.0.1/", "http://slow.test/", cwd=tmp_path) as process:
             assert process.stderr is not None
             assert process.stdout is not None
