@@ -187,10 +187,8 @@ def test_the_environments_proxy_is_shown_where_a_crawl_would_use_it(monkeypatch:
     foreign = offline("http://a.example/", POLITE_TRUSTED_PROXIES=["http://10.0.0.6:3128"])
     assert picked(foreign, "proxy", "admitted", "rule") == ("http://10.0.0.5:3128", False, "proxy")
     assert "word" not in str(foreign)
-    resolved = online(
-        "http://a.test/", lambda says: says.add("a.test", (60, "A", PUBLIC)), POLITE_TRUSTED_PROXIES=["http://10.0.0.6:3128"]
-    )
-    assert picked(resolved, "admitted", "rule") == (False, "proxy")
+    reported = offline("http://a.example:81/", POLITE_GUARD="report", POLITE_TRUSTED_PROXIES=["http://10.0.0.6:3128"])
+    assert picked(reported, "admitted", "rule", "let_through", "allow") == (False, "proxy", False, None)
 
 
 # -- with DNS

@@ -175,7 +175,7 @@ class Explainer:
         refused = next((check for check in found["checks"] if not check["passes"]), None)
         if refused is not None:
             self._refuse(found, refused, target, addresses, own)
-        elif found["proxy"] is not None:
+        if found["proxy"] is not None and found["admitted"] is not False:
             self._through(found)
         return found
 
@@ -229,6 +229,10 @@ class Explainer:
         if proxy not in trusted:
             found |= {
                 "admitted": False,
+                "let_through": False,
+                "pinned": None,
+                "range": None,
+                "allow": None,
                 "reason": f"proxy: it was to go through {proxy}, which POLITE_TRUSTED_PROXIES does not name.",
                 "rule": "proxy",
                 "note": f"Add {proxy} to POLITE_TRUSTED_PROXIES, or take it out of the environment.",
@@ -270,8 +274,6 @@ class Explainer:
             plan: Planned = found
             plan |= self.planned(placed.keys, self.kind(url))
             self._stand(found, placed.keys)
-            if found["proxy"] is not None:
-                self._through(found)
 
     def _stand(self, found: Explanation, keys: tuple[str, ...]) -> None:
         """When each key is due, and whether it is held."""
