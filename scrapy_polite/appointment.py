@@ -303,7 +303,8 @@ class _AtTheWire(Standing):
         """Nobody waits for it any more."""
         if self._letter is not None:
             self._letter.withdraw()
-            self._connection.transport.abortConnection()
+            if self._connection.polite_lost is None:  # A TLS layer that has lost its own cannot be told.
+                self._connection.transport.abortConnection()
             self._letter.response.addErrback(lambda _: None)
 
     def _can_be_sent(self) -> bool:

@@ -33,6 +33,8 @@ class _Http11(Connection):
     state: str
 
     def handshakeCompleted(self) -> None:
+        # Twisted would send our last words of the handshake after this call, and a letter would take them in.
+        layers(self)[0]._flushSendBIO()
         self.polite_tell()
 
     def polite_up(self) -> bool:
@@ -47,8 +49,9 @@ class _Http11(Connection):
 
     def polite_seal(self, *what: Any) -> Letter | None:
         (request,) = what
+        self.polite_flush()
         # A body may be long, and may be produced bit by bit.
-        if request.bodyProducer is not None or not Letter.can_be_taken(self.polite_encrypt()):
+        if request.bodyProducer is not None or not Letter.can_be_taken(layers(self)[1]):
             return None
         response: Deferred[Any] = self.request(request)  # type: ignore[attr-defined]
         tls, _ = layers(self)

@@ -1,0 +1,45 @@
+"""What may happen to a connection while a request waits on it, written out and not sent."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from loopback import FETCH, Answer, Server, crawl, limits, ports
+
+if TYPE_CHECKING:
+    import socket
+    import ssl
+    from pathlib import Path
+
+
+class Shaking(Server):
+    """Remembers when each handshake was complete."""
+
+    def __init__(self, tls: ssl.SSLContext) -> None:
+        super().__init__(lambda arrival: Answer(close=True, headers={"Connection": "close"}), tls=tls)
+        self.shaken: list[float] = []
+
+    def _converse(self, connection: socket.socket, number: int) -> None:
+        self.shaken.append(time.monotonic())
+        super()._converse(connection, number)
+
+
+def test_a_handshake_is_complete_before_the_wait_for_the_slot(tmp_path: Path, tls: ssl.SSLContext) -> None:
+    # A letter that takes the last words of the handshake along leaves the server with half of it for as long.
+    with Shaking(tls) as server:
+        done = crawl(FETCH.format(count=3, url=server.url), tmp_path, **limits(1.25), **ports(server))
+        assert len(done.urls()) == 3, done.log
+        waited = [arrival.at - server.shaken[arrival.connection - 1] for arrival in server.arrivals[1:]]
+        assert min(waited) > 0.1
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_connection_that_dies_under_a_letter_is_replaced(tmp_path: Path, tls: ssl.SSLContext, scheme: str) -> None:
+    with Server(idle=0.15, tls=tls if scheme == "https" else None) as server:
+        done = crawl(FETCH.format(count=6, url=server.url), tmp_path, **limits(2.5), **ports(server), RETRY_ENABLED=False)
+        assert len(done.urls()) == 6, done.log
+        assert len(server.arrivals) == 6
+        assert server.connections > 6
+        assert done.stats["polite/slots/booked"] == 6
