@@ -118,6 +118,12 @@ class Connection:
             aggregator.flush()
         return tcp
 
+    def polite_drop(self) -> None:
+        """Nothing is to be sent on it any more, by anybody. A TLS layer that has lost its connection must not be told."""
+        if self.polite_lost is None:
+            self.polite_lost = Failure(ConnectionAbortedError("dropped"))
+            self.transport.abortConnection()
+
     def connectionLost(self, reason: Failure) -> None:
         self.polite_lost = self.polite_lost or reason
         super().connectionLost(reason)  # type: ignore[misc]
@@ -303,8 +309,7 @@ class _AtTheWire(Standing):
         """Nobody waits for it any more."""
         if self._letter is not None:
             self._letter.withdraw()
-            if self._connection.polite_lost is None:  # A TLS layer that has lost its own cannot be told.
-                self._connection.transport.abortConnection()
+            self._connection.polite_drop()
             self._letter.response.addErrback(lambda _: None)
 
     def _can_be_sent(self) -> bool:
@@ -337,6 +342,8 @@ class _AtTheWire(Standing):
         """The response; or the end of the connection, or what an impatient server says, before the letter was sent: then it
         keeps its place, and is found undeliverable when its turn comes."""
         if letter.withdraw():
+            # Its protocol believes that the request was answered, and would carry another one.
+            self._connection.polite_drop()
             return None
         # Now, for a response that nobody takes in this call is thrown away.
         self._delivered()

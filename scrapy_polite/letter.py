@@ -11,6 +11,7 @@ What of Twisted is private here, and the same from 25.5 to 26.10: ``dataBuffer``
 
 from __future__ import annotations
 
+import select
 import socket
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
@@ -24,20 +25,34 @@ if TYPE_CHECKING:
 
 __all__ = ["Letter", "is_open"]
 
-_TLS_ALERT: Final = b"\x15"
-"""The content type of a TLS alert (RFC 8446 section 5.1): the peer is closing."""
+_TLS_HEADER: Final = 5
+"""Bytes before each TLS record: its content type, a version, its length (RFC 8446 section 5.1)."""
+
+_TLS_ALERT: Final = 21
+"""The content type of an alert: the peer is closing."""
+
+_TLS_ALERT_LENGTH: Final = 19
+"""Bytes of an encrypted alert of TLS 1.3, which shows another type: two, the type that it hides, and a tag (RFC 8446 sections
+5.2 and 6, RFC 5116 section 5.1). What else a server may say unasked is longer: 22 for a KeyUpdate, and far more for a ticket."""
+
+_HUNG_UP: Final = getattr(select, "POLLRDHUP", 0)
+"""Linux tells of an end that is behind bytes which nobody has read; elsewhere the bytes must do."""
 
 
 def is_open(connected: socket.socket, tls: bool) -> bool:
     """Whether the peer has not closed, asked of the kernel: the reactor may not have read the FIN yet."""
     try:
-        first = connected.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        unread = connected.recv(_TLS_HEADER, socket.MSG_PEEK | socket.MSG_DONTWAIT)
     except BlockingIOError:
         return True
     except OSError:
         return False
     # Plain: an end, or bytes nobody asked for. TLS: an end or an alert; anything else may be a late session ticket.
-    return tls and first not in (b"", _TLS_ALERT)
+    if not tls or not unread or unread[0] == _TLS_ALERT or int.from_bytes(unread[3:], "big") <= _TLS_ALERT_LENGTH:
+        return False
+    end = select.poll()
+    end.register(connected, _HUNG_UP)
+    return not end.poll(0)
 
 
 class Letter:

@@ -15,7 +15,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.protocol import Protocol
 from twisted.internet.testing import MemoryReactor
 
-from scrapy_polite.letter import Letter
+from scrapy_polite.letter import Letter, is_open
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,6 +84,23 @@ def test_a_letter_to_a_peer_that_has_gone_is_not_deliverable(pair: tuple[Any, so
     assert not letter.is_deliverable()
     assert not letter.send(lambda: pytest.fail("nobody is there"))
     assert letter.withdraw()
+
+
+@pytest.mark.parametrize(
+    ("said", "length", "is_closing"),
+    [(21, 2, True), (23, 19, True), (23, 22, False), (23, 250, False), (22, 250, False)],
+    ids=["alert", "alert of TLS 1.3", "KeyUpdate", "ticket", "ticket of TLS 1.2"],
+)
+def test_a_peer_that_says_farewell_over_tls_is_gone_and_one_that_sends_a_ticket_is_not(
+    pair: tuple[Any, socket.socket], said: int, length: int, is_closing: bool
+) -> None:
+    transport, peer = pair
+    assert is_open(transport.socket, tls=True)
+    peer.send(bytes([said, 3, 3]) + length.to_bytes(2, "big") + bytes(length))
+    assert is_open(transport.socket, tls=True) is not is_closing
+    assert not is_open(transport.socket, tls=False)
+    peer.shutdown(socket.SHUT_WR)
+    assert not is_open(transport.socket, tls=True), "an end is seen behind what nobody has read"
 
 
 def test_a_connection_that_the_reactor_closed_takes_no_letter_to_anybody_else(pair: tuple[Any, socket.socket]) -> None:

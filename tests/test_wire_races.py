@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import time
 from typing import TYPE_CHECKING
 
@@ -43,3 +44,20 @@ def test_a_connection_that_dies_under_a_letter_is_replaced(tmp_path: Path, tls: 
         assert len(server.arrivals) == 6
         assert server.connections > 6
         assert done.stats["polite/slots/booked"] == 6
+
+
+class Talkative(Server):
+    """Answers once on each connection what nobody has asked, and stays."""
+
+    def _converse(self, connection: socket.socket, number: int) -> None:
+        if not select.select([connection], [], [], 0.1)[0]:
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        super()._converse(connection, number)
+
+
+def test_a_connection_that_answered_what_nobody_has_asked_carries_no_request(tmp_path: Path) -> None:
+    with Talkative() as server:
+        done = crawl(FETCH.format(count=12, url=server.url), tmp_path, **limits(5), **ports(server), RETRY_ENABLED=False)
+        assert len(done.urls()) == 12, done.log
+        assert len(server.arrivals) == 12
+        assert done.stats["polite/slots/booked"] == 12
