@@ -339,11 +339,9 @@ class _AtTheWire(Standing):
             self.outcome.callback([response])
 
     def _came(self, result: Any, letter: Letter) -> Any:
-        """The response; or the end of the connection, or what an impatient server says, before the letter was sent: then it
-        keeps its place, and is found undeliverable when its turn comes."""
+        """The response; or the end of the connection before the letter was sent: then it keeps its place, and is found
+        undeliverable when its turn comes."""
         if letter.withdraw():
-            # Its protocol believes that the request was answered, and would carry another one.
-            self._connection.polite_drop()
             return None
         # Now, for a response that nobody takes in this call is thrown away.
         self._delivered()

@@ -229,7 +229,11 @@ class Booker:
         self._under_way = False
         well = not self._troubled
         for (_, answered), answer in zip(batch, future.result(), strict=True):
-            answered(answer)
+            try:
+                answered(answer)
+            except Exception:
+                # Whatever it was, the others get their answers, and what was asked meanwhile is sent.
+                logger.exception("An answer of the store could not be used")
         if not well:
             self._pay_later()
         return well

@@ -33,7 +33,7 @@ _TLS_ALERT: Final = 21
 
 _TLS_ALERT_LENGTH: Final = 19
 """Bytes of an encrypted alert of TLS 1.3, which shows another type: two, the type that it hides, and a tag (RFC 8446 sections
-5.2 and 6, RFC 5116 section 5.1). What else a server may say unasked is longer: 22 for a KeyUpdate, and far more for a ticket."""
+5.2 and 6, RFC 5116 section 5.1). What else a server may say unasked is longer: a KeyUpdate 22, and a ticket far more."""
 
 _HUNG_UP: Final = getattr(select, "POLLRDHUP", 0)
 """Linux tells of an end that is behind bytes which nobody has read; elsewhere the bytes must do."""
@@ -81,7 +81,8 @@ class Letter:
     def is_deliverable(self) -> bool:
         """Whether the peer is still there, and nobody has withdrawn it."""
         with self._lock:
-            return self._socket is not None and is_open(self._socket, self._tls)
+            # `disconnecting`: TLS was told farewell, and Twisted closes the connection in a later iteration of the reactor.
+            return self._socket is not None and not self._tcp.disconnecting and is_open(self._socket, self._tls)
 
     def send(self, sent: Callable[[], None]) -> bool:
         """Give the bytes to the kernel, and call ``sent`` before anybody can know of it. False if that cannot be, or if it was

@@ -45,7 +45,9 @@ KEYS: Final = 1_000
 
 
 class Timer(Protocol):
-    def cancel(self) -> object: ...
+    def cancel(self) -> object:
+        """It does not fire, unless it has, or is just about to."""
+        ...
 
 
 class Entry(Protocol):
@@ -281,12 +283,7 @@ class Line:
         self._disarm()
         if self._asking is None and self._standing:
             soonest = max(self._due(self._shared), min(map(self._may_ask, self._standing)))
-            self._timer = self._place.later(max(0.0, soonest - self._place.clock()), self._expired)
-
-    def _expired(self) -> None:
-        with self._lock:
-            self._timer = None
-        self._serve()
+            self._timer = self._place.later(max(0.0, soonest - self._place.clock()), self._serve)
 
     def _disarm(self) -> None:
         if self._timer is not None:

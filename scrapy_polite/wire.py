@@ -31,6 +31,17 @@ class _Http11(Connection):
     """The pool's Deferred fires before the TLS handshake."""
 
     state: str
+    _polite_letter: Letter | None = None
+    """The last one, until it is known to be sent."""
+
+    def dataReceived(self, data: bytes) -> None:
+        if self._polite_letter is not None:
+            if self._polite_letter.withdraw():
+                # An impatient server, or one that answers what nobody has asked: whatever it says is nobody's answer.
+                self.polite_drop()
+                return
+            self._polite_letter = None
+        super().dataReceived(data)  # type: ignore[misc]
 
     def handshakeCompleted(self) -> None:
         # Twisted would send our last words of the handshake after this call, and a letter would take them in.
@@ -55,7 +66,8 @@ class _Http11(Connection):
             return None
         response: Deferred[Any] = self.request(request)  # type: ignore[attr-defined]
         tls, _ = layers(self)
-        return Letter(self.polite_encrypt(), response, tls is not None)
+        self._polite_letter = Letter(self.polite_encrypt(), response, tls is not None)
+        return self._polite_letter
 
     def polite_stop(self, ticket: Ticket) -> None:
         self.transport.abortConnection()

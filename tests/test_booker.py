@@ -125,6 +125,25 @@ def test_what_is_asked_while_an_answer_is_under_way_goes_together() -> None:
     assert store.told == ["closed"]
 
 
+def test_an_answer_that_cannot_be_used_keeps_no_other_back(caplog: Any) -> None:
+    async def run() -> list[Booked | Wait]:
+        store = Far()
+        asked = booker(store)
+        answers: list[Booked | Wait] = []
+        store.gate.clear()
+        asked.book(WANT, lambda answer: [].pop())  # Too late for the reactor's glance: a thread answers.
+        asked.book(WANT, lambda answer: [].pop())
+        asked.book(WANT, answers.append)
+        store.gate.set()
+        while not answers:
+            await asyncio.sleep(0.001)
+        asked.close()
+        return answers
+
+    assert len(asyncio.run(asyncio.wait_for(run(), 20))) == 1
+    assert caplog.text.count("could not be used") == 2
+
+
 def test_a_store_that_is_near_answers_in_the_same_call_though_a_thread_asks() -> None:
     async def run() -> None:
         store = Far()

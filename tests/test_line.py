@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -44,7 +45,8 @@ class Timer:
         self.clock, self.at, self.function = clock, at, function
 
     def cancel(self) -> None:
-        self.clock.timers.remove(self)
+        with suppress(ValueError):
+            self.clock.timers.remove(self)
 
 
 class Request:
@@ -209,6 +211,18 @@ def test_an_empty_line_has_no_timer() -> None:
     wire.line.leave(last)
     assert not wire.clock.timers
     assert not len(wire.line)
+
+
+def test_a_timer_that_fires_though_it_was_cancelled_leaves_no_second_one_behind() -> None:
+    wire = Wire(0.5)
+    wire.join("a")
+    wire.join("b")
+    (first,) = wire.clock.timers
+    wire.join("c")
+    first.function()  # Another thread had it in its hands.
+    assert len(wire.clock.timers) == 1
+    wire.clock.advance(2.0)
+    assert wire.times() == [0.0, 0.5, 1.0]
 
 
 def test_who_will_not_wait_so_long_leaves_and_the_next_is_asked() -> None:

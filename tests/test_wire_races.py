@@ -47,16 +47,23 @@ def test_a_connection_that_dies_under_a_letter_is_replaced(tmp_path: Path, tls: 
 
 
 class Talkative(Server):
-    """Answers once on each connection what nobody has asked, and stays."""
+    """Says something once on each connection that nobody has asked for, and stays."""
+
+    def __init__(self, what: bytes) -> None:
+        super().__init__()
+        self.what = what
 
     def _converse(self, connection: socket.socket, number: int) -> None:
         if not select.select([connection], [], [], 0.1)[0]:
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            connection.sendall(self.what)
         super()._converse(connection, number)
 
 
-def test_a_connection_that_answered_what_nobody_has_asked_carries_no_request(tmp_path: Path) -> None:
-    with Talkative() as server:
+@pytest.mark.parametrize(
+    "what", [b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", b"HTTP/1.1 408 Re", b"HTTP/1.1 103 Early Hints\r\n\r\n"]
+)
+def test_a_connection_that_said_what_nobody_has_asked_carries_no_request(tmp_path: Path, what: bytes) -> None:
+    with Talkative(what) as server:
         done = crawl(FETCH.format(count=12, url=server.url), tmp_path, **limits(5), **ports(server), RETRY_ENABLED=False)
         assert len(done.urls()) == 12, done.log
         assert len(server.arrivals) == 12
