@@ -38,7 +38,7 @@ def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 def explainer(kept: Store | None = None, **options: object) -> Explainer:
     settings = Settings(options)
     config = Config.from_settings(settings)
-    return Explainer(config, EnvironmentProxies(settings, config.proxies), kept)
+    return Explainer(config, EnvironmentProxies(settings, config.proxies | config.trusted_proxies), kept)
 
 
 def offline(url: str, **options: object) -> Explanation:
@@ -178,16 +178,20 @@ def test_the_environments_proxy_is_shown_where_a_crawl_would_use_it(monkeypatch:
     monkeypatch.setenv("http_proxy", "http://me:word@10.0.0.5:3128")
     monkeypatch.setenv("no_proxy", "direct.example")
     assert picked(offline("http://a.example/"), "proxy", "admitted") == (None, None)
-    trusted: dict[str, object] = {"POLITE_TRUSTED_PROXIES": ["http://10.0.0.5:3128"]}
+    heeded: dict[str, object] = {"HTTPPROXY_ENABLED": True}
+    trusted: dict[str, object] = {"POLITE_TRUSTED_PROXIES": ["http://10.0.0.5:3128"], **heeded}
     assert picked(offline("http://a.example/", **trusted), "proxy", "admitted") == ("http://10.0.0.5:3128", None)
     assert picked(offline("http://direct.example/", **trusted), "proxy", "admitted") == (None, None)
     assert picked(offline("https://a.example/", **trusted), "proxy", "admitted") == (None, None)
-    off = offline("http://a.example/", HTTPPROXY_ENABLED=False, **trusted)
-    assert picked(off, "proxy", "admitted") == (None, None)
-    foreign = offline("http://a.example/", POLITE_TRUSTED_PROXIES=["http://10.0.0.6:3128"])
+    by_address = offline("http://a.example/", POLITE_PROXIES=["http://10.0.0.5:3128"], **heeded)
+    assert picked(by_address, "proxy", "admitted") == ("http://10.0.0.5:3128", None)
+    for off in ({"HTTPPROXY_ENABLED": False}, {}):
+        found = offline("http://a.example/", POLITE_TRUSTED_PROXIES=["http://10.0.0.5:3128"], **off)
+        assert picked(found, "proxy", "admitted") == (None, None)
+    foreign = offline("http://a.example/", POLITE_TRUSTED_PROXIES=["http://10.0.0.6:3128"], **heeded)
     assert picked(foreign, "proxy", "admitted", "rule") == ("http://10.0.0.5:3128", False, "proxy")
     assert "word" not in str(foreign)
-    reported = offline("http://a.example:81/", POLITE_GUARD="report", POLITE_TRUSTED_PROXIES=["http://10.0.0.6:3128"])
+    reported = offline("http://a.example:81/", POLITE_GUARD="report", POLITE_TRUSTED_PROXIES=["http://10.0.0.6:3128"], **heeded)
     assert picked(reported, "admitted", "rule", "let_through", "allow") == (False, "proxy", False, None)
 
 

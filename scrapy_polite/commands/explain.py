@@ -45,7 +45,7 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
     """Explain every URL, in order. 0 if nothing speaks against fetching them all; 1 if one is refused, or has no address."""
     config = Config.from_settings(settings)
     kept = None if options.offline else existing_store(config)
-    explainer = Explainer(config, EnvironmentProxies(settings, config.proxies), kept)
+    explainer = Explainer(config, EnvironmentProxies(settings, config.proxies | config.trusted_proxies), kept)
     fast = OfflineLines(explainer) if options.offline and options.json else None
     width = shutil.get_terminal_size((0, 0)).columns
     # Run for each URL: while it stands still, standard input may be waited for, and SIGINT is heard.

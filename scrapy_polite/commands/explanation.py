@@ -225,17 +225,17 @@ class Explainer:
 
     def _through(self, found: Judged) -> None:
         """A proxy that nobody trusts may be asked for nothing."""
-        proxy, trusted = found["proxy"], self._proxies.trusted
-        if proxy not in trusted:
+        proxy, listed = found["proxy"], self._proxies.listed
+        if proxy not in listed:
             found |= {
                 "admitted": False,
                 "let_through": False,
                 "pinned": None,
                 "range": None,
                 "allow": None,
-                "reason": f"proxy: it was to go through {proxy}, which POLITE_TRUSTED_PROXIES does not name.",
+                "reason": f"proxy: it was to go through {proxy}, in neither POLITE_PROXIES nor POLITE_TRUSTED_PROXIES.",
                 "rule": "proxy",
-                "note": f"Add {proxy} to POLITE_TRUSTED_PROXIES, or take it out of the environment.",
+                "note": f"Add {proxy} to POLITE_PROXIES, or take it out of the environment.",
             }
 
     # -- with DNS and the store

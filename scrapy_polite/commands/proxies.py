@@ -18,14 +18,14 @@ __all__ = ["EnvironmentProxies"]
 
 
 class EnvironmentProxies:
-    """``http_proxy``, ``https_proxy`` and ``no_proxy``, where a crawl heeds them: with the add-on that is where
-    POLITE_TRUSTED_PROXIES names a proxy, unless the project has decided HTTPPROXY_ENABLED itself."""
+    """``http_proxy``, ``https_proxy`` and ``no_proxy``, where a crawl heeds them: with the add-on that is where the project
+    says HTTPPROXY_ENABLED = True. ``listed``: the proxies that POLITE_PROXIES and POLITE_TRUSTED_PROXIES name."""
 
-    def __init__(self, settings: BaseSettings, trusted: frozenset[str]) -> None:
+    def __init__(self, settings: BaseSettings, listed: frozenset[str]) -> None:
         decided = (settings.getpriority("HTTPPROXY_ENABLED") or 0) > SETTINGS_PRIORITIES["addon"]
-        heeded = settings.getbool("HTTPPROXY_ENABLED") if decided else bool(trusted)
+        heeded = decided and settings.getbool("HTTPPROXY_ENABLED")
         self._by_scheme = {scheme: url for scheme, url in getproxies().items() if url} if heeded else {}
-        self.trusted = trusted
+        self.listed = listed
 
     def of(self, target: Target) -> str | None:
         """The proxy of a target, as ``scheme://host:port`` without user name and password; None where it is asked directly."""
