@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import socket
 import sys
 import time
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 REACHING: Final = frozenset({"socket.connect", "socket.sendto", "socket.sendmsg"})
+DISCARD: Final = 9
+"""The port of the discard service (RFC 863)."""
 ASKING: Final = frozenset({"socket.getaddrinfo", "socket.gethostbyname"})
 """Questions to the system's resolver, which would ask name servers outside the town."""
 
@@ -62,6 +65,8 @@ def watch(path: str, network: IPv4Network | IPv6Network, known: Collection[str],
             if not isinstance(target, tuple) or len(target) < 2:
                 return  # not the internet's family: a path, or a connected socket
             host, port = str(target[0]), int(target[1])
+            if port == DISCARD and isinstance(args[0], socket.socket) and args[0].type == socket.SOCK_DGRAM:
+                return  # The guard asks the kernel by it whether an address is the machine's own; nothing is sent.
         elif event in ASKING and args[0]:
             host, port = args[0].decode("latin-1") if isinstance(args[0], bytes) else str(args[0]), 0
         else:
