@@ -56,13 +56,14 @@ def is_open(connected: socket.socket, tls: bool) -> bool:
 
 
 class Letter:
-    """Takes out of ``tcp`` (a connected transport) what was written to it. ``response``: what the protocol promised.
+    """Takes out of ``tcp`` (a connected transport) what was written to it. ``own``: a duplicate of its socket, which the letter
+    closes. ``response``: what the protocol promised.
 
     :meth:`send` and :meth:`withdraw` exclude each other, from any threads: what was withdrawn is not sent, and the other way
     round.
     """
 
-    def __init__(self, tcp: Any, response: Deferred[Any], tls: bool) -> None:
+    def __init__(self, tcp: Any, own: socket.socket, response: Deferred[Any], tls: bool) -> None:
         self.response = response
         self._tcp = tcp
         self._tls = tls
@@ -70,7 +71,7 @@ class Letter:
         tcp.dataBuffer, tcp.offset, tcp._tempDataBuffer, tcp._tempDataLen = b"", 0, [], 0
         tcp.stopWriting()
         self._lock = Lock()
-        self._socket: socket.socket | None = tcp.socket.dup()
+        self._socket: socket.socket | None = own
         self._sent = False
 
     @staticmethod

@@ -61,12 +61,16 @@ class _Http11(Connection):
     def polite_seal(self, *what: Any) -> Letter | None:
         (request,) = what
         self.polite_flush()
+        tls, tcp = layers(self)
         # A body may be long, and may be produced bit by bit.
-        if request.bodyProducer is not None or not Letter.can_be_taken(layers(self)[1]):
+        if request.bodyProducer is not None or not Letter.can_be_taken(tcp):
+            return None
+        try:
+            own = tcp.socket.dup()
+        except OSError:  # The process has no descriptor left.
             return None
         response: Deferred[Any] = self.request(request)  # type: ignore[attr-defined]
-        tls, _ = layers(self)
-        self._polite_letter = Letter(self.polite_encrypt(), response, tls is not None)
+        self._polite_letter = Letter(self.polite_encrypt(), own, response, tls is not None)
         return self._polite_letter
 
     def polite_stop(self, ticket: Ticket) -> None:

@@ -43,7 +43,7 @@ def written(transport: Any, data: bytes = REQUEST) -> Letter:
     assert Letter.can_be_taken(transport)
     transport.write(data)
     assert not Letter.can_be_taken(transport)
-    return Letter(transport, Deferred(), tls=False)
+    return Letter(transport, transport.socket.dup(), Deferred(), tls=False)
 
 
 def test_what_was_written_is_sent_once_and_by_the_letter_alone(pair: tuple[Any, socket.socket]) -> None:

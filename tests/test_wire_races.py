@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from loopback import FETCH, Answer, Server, crawl, limits, ports
+from loopback import FETCH, Answer, Server, crawl, kept, limits, ports
 
 if TYPE_CHECKING:
     import socket
@@ -68,3 +68,17 @@ def test_a_connection_that_said_what_nobody_has_asked_carries_no_request(tmp_pat
         assert len(done.urls()) == 12, done.log
         assert len(server.arrivals) == 12
         assert done.stats["polite/slots/booked"] == 12
+
+
+def test_without_a_descriptor_for_a_letter_the_reactor_sends(tmp_path: Path) -> None:
+    spider = """
+import errno, socket
+def dup(self):
+    raise OSError(errno.EMFILE, "Too many open files")
+socket.socket.dup = dup
+"""
+    with Server() as server:
+        source = spider + FETCH.format(count=5, url=server.url)
+        done = crawl(source, tmp_path, **limits(5), **ports(server), RETRY_ENABLED=False)
+        assert len(done.urls()) == 5, done.log
+        kept(server, 0.2)
