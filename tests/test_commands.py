@@ -117,6 +117,15 @@ def test_status_and_report_say_that_there_is_nothing_and_make_nothing(tmp_path: 
     assert not (tmp_path / ".scrapy").exists()
 
 
+@pytest.mark.parametrize("store", ["postgresql://crawler:a-password@127.0.0.1:9/crawls", "memory:"])
+def test_status_says_which_stores_it_cannot_look_at_and_no_password(tmp_path: Path, store: str) -> None:
+    done = polite("status", "-s", f"POLITE_STORE={store}", cwd=tmp_path)
+    assert done.returncode == 1
+    assert store.replace("a-password", "***") in done.stderr
+    assert "only sqlite: stores can be looked at" in done.stderr
+    assert "does not exist" not in done.stderr
+
+
 def test_status_shows_what_is_held_and_why(tmp_path: Path) -> None:
     store = open_store(f"sqlite:{tmp_path}/limits.sqlite")
     store.hold("site:a.example", 600.0, Cause("rate_limited", "429, Retry-After: 600", True))

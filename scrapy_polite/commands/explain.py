@@ -106,7 +106,7 @@ async def _end(explainer: Explainer) -> None:
 
 
 def existing_store(config: Config) -> Store | None:
-    """The store as it is; None where there is none yet. Looking never makes one."""
+    """The store as it is; None where there is none yet, or where it is no SQLite file. Looking never makes one."""
     url = store_url(config.store, make=False)
     path = Path(url.removeprefix("sqlite:"))
     return open_store(url) if url.startswith("sqlite:") and path.exists() else None

@@ -32,7 +32,11 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
     config = Config.from_settings(settings)
     path = options.ledger or ledger_path(config.ledger, store_url(config.store, make=False))
     if path is None or not path.exists():
-        where = f"{path} does not exist; a crawl writes it" if path else "POLITE_LEDGER, or a store in memory, leaves none"
+        where = (
+            f"{path} does not exist; a crawl writes it"
+            if path
+            else "POLITE_LEDGER names no file, and is not beside a sqlite: store"
+        )
         sys.stderr.write(f"No ledger here: {where}.\n")
         return 1
     since = time.time() - options.hours * 3600 if options.hours is not None else None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_polite.paths import store_url
 from scrapy_polite.settings import Config
+from scrapy_polite.stores.base import redacted_url
 
 from .explain import existing_store
 
@@ -31,7 +32,11 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
     store = existing_store(config)
     if store is None:
         where = store_url(config.store, make=False)
-        sys.stderr.write(f"No store here: {where} does not exist. A crawl makes it; POLITE_STORE says where.\n")
+        if where.startswith("sqlite:"):
+            why = f"{where} does not exist. A crawl makes it; POLITE_STORE says where."
+        else:
+            why = f"POLITE_STORE is {redacted_url(where)}, and only sqlite: stores can be looked at."
+        sys.stderr.write(f"No store here: {why}\n")
         return 1
     try:
         held, origins = store.held(), store.origins()
