@@ -206,7 +206,7 @@ class Politeness:
     async def vet(self, target: Target, known: Answer | None = None) -> Answer | Refused | NoAnswer:
         """The guard's whole say: where the target may be dialled. ``known`` is an answer that is alive."""
         refused = self.config.policy.judge_target(target)
-        if refused is not None and not self.lets_through(refused):
+        if refused is not None and not self.lets_through(refused, target.url):
             return refused
         answer = known or await self.resolver.resolve(target.host)
         if isinstance(answer, NoAnswer):
@@ -215,7 +215,7 @@ class Politeness:
         refused = self.judge(target, answer)
         if refused is None and any(address.version == 6 for address in answer.addresses):
             refused = self.judge(target, answer, await self.resolver.nat64_prefixes())
-        return answer if refused is None or self.lets_through(refused) else refused
+        return answer if refused is None or self.lets_through(refused, target.url) else refused
 
     def judge(self, target: Target, answer: Answer, nat64: tuple[IPv6Network, ...] = ()) -> Refused | None:
         """The guard's verdict on what the target's host has for addresses."""
@@ -234,13 +234,13 @@ class Politeness:
             self._silent[answer.host] = answer.reason
             logger.warning("No DNS answer, so no request to %s (%s): %s", answer.host, answer.reason, answer.detail)
 
-    def lets_through(self, refused: Refused) -> bool:
+    def lets_through(self, refused: Refused, url: str) -> bool:
         """``POLITE_GUARD = "report"``: count and say what would have been refused, and let it through. Never a metadata
         service: a crawl has no business there, and hands out the machine's keys on the first try."""
         if not self.config.report_only or refused.reason == "metadata":
             return False
         self.count(f"refused/{refused.reason}")
-        logger.warning("Guard (report only) would refuse (%s): %s", refused.reason, refused.detail)
+        logger.warning("Guard (report only) would refuse (%s): <%s>: %s", refused.reason, url, refused.detail)
         return True
 
     def refused(self, refused: Refused, url: str) -> None:

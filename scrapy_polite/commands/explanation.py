@@ -210,7 +210,7 @@ class Explainer:
         """Say why, by which rule, and what would admit it. In report-only mode the answer may still be yes."""
         reason, why = check["rule"] or "", check["why"] or ""
         # Whatever is not http or https is stopped before the guard can report it.
-        through = reason != "scheme" and self._politeness.lets_through(Refused(reason, why))
+        through = reason != "scheme" and self._politeness.lets_through(Refused(reason, why), target.url)
         line, note = remedy(self._config.policy, target, found["checks"], addresses, own, nat64)
         found |= {
             "admitted": found["admitted"] if through else False,
