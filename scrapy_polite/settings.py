@@ -82,7 +82,7 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
         BESIDE_THE_STORE,
         "a path, `beside the store`, or None",
         "Where the record of what was booked and sent is written, which `scrapy polite report` reads. With "
-        "`memory:` and no path there is none.",
+        "`memory:` or a database, and no path, there is none.",
         forms.optional_text,
     ),
     Setting(
