@@ -352,6 +352,27 @@ def test_a_context_of_a_request_that_has_another_proxy_is_refused(world: World, 
     assert world.hits == []
 
 
+def test_a_page_with_a_proxy_of_scrapys_is_refused_rather_than_opened_without_it(world: World, tmp_path: Path) -> None:
+    with Proxy() as proxy:
+        urls = [world.url("/listed"), world.url("/by-address"), world.url("/foreign")]
+        by_address, foreign = "http://127.0.0.1:9", "http://127.0.0.1:10"
+        requests = [page(url, proxy=way) for url, way in zip(urls, (proxy.url, by_address, foreign), strict=True)]
+        more = {"POLITE_TRUSTED_PROXIES": [proxy.url], "POLITE_PROXIES": [by_address], "ROBOTSTXT_OBEY": False}
+        outcome = crawl(tmp_path, settings(world, **more), requests)
+        assert failed(outcome) == dict.fromkeys(urls, "RequestRefused")
+        assert proxy.lines == []
+
+
+def test_a_proxy_that_is_asked_by_address_is_none_for_a_browser(world: World, tmp_path: Path) -> None:
+    with Proxy() as proxy:
+        url = world.url("/page")
+        kwargs = {"proxy": {"server": proxy.url}}
+        request = page(url, playwright_context="mine", playwright_context_kwargs=kwargs)
+        outcome = crawl(tmp_path, settings(world, POLITE_PROXIES=[proxy.url]), [request])
+        assert failed(outcome) == {url: "RequestRefused"}
+        assert proxy.lines == []
+
+
 def test_a_proxy_that_the_operator_trusts_is_used_and_nothing_passes_it_by(world: World, tmp_path: Path) -> None:
     world.served["/page"] = whole(f"<html><title>a page</title><img src='http://localhost:{world.port}/img'></html>")
     with Proxy() as proxy:

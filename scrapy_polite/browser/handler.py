@@ -66,7 +66,7 @@ def is_guarded(settings: BaseSettings, config: Config) -> bool:
     chosen = playwright_settings(settings)
     found = unguarded(chosen)
     if found is None:
-        if (found := objection(chosen, config.proxies)) is not None:
+        if (found := objection(chosen, config.trusted_proxies)) is not None:
             raise ValueError(f"{found}.")
         return True
     if not config.trusted_browser:
@@ -96,11 +96,15 @@ class Browser:
         inner._download_request_with_page = self._open_page
 
     def refuses(self, request: Request) -> Refused | None:
-        """What the request's meta says of its context, if that would let the page out."""
+        """What the request's meta says of its context, if that would let the page out; and a proxy, which it would not go
+        through."""
+        if request.meta.get("proxy"):
+            why = 'A page in a browser goes through no meta["proxy"]: name it in PLAYWRIGHT_LAUNCH_OPTIONS or in a context'
+            return Refused("browser", why)
         kwargs = request.meta.get(CONTEXT_KWARGS)
         if not self._guarded or not isinstance(kwargs, Mapping):
             return None
-        found = objection_to_context(kwargs, self._politeness.config.proxies)
+        found = objection_to_context(kwargs, self._politeness.config.trusted_proxies)
         return Refused("browser", f"meta[{CONTEXT_KWARGS!r}]{found}") if found is not None else None
 
     def expect(self, visit: Visit) -> None:

@@ -67,7 +67,7 @@ class ForwardProxy:
             port = self._listening.getHost().port
             username, password = "polite", secrets.token_urlsafe(32)
             self._credential = b"Basic " + base64.b64encode(f"{username}:{password}".encode())
-            self._way = Way(f"http://127.0.0.1:{port}", username, password, self.politeness.config.proxies)
+            self._way = Way(f"http://127.0.0.1:{port}", username, password, self.politeness.config.trusted_proxies)
         return self._way
 
     async def stop(self) -> None:
