@@ -24,10 +24,10 @@ from twisted.python.failure import Failure
 from twisted.web._newclient import ResponseNeverReceived
 from zope.interface import implementer
 
+from scrapy_polite.hop import target_of
 from scrapy_polite.letter import Letter, is_open
 from scrapy_polite.resolver import VISIT, Visit
 from scrapy_polite.standing import Standing
-from scrapy_polite.tunnel import target_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

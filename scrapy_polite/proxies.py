@@ -20,9 +20,9 @@ from scrapy.settings import SETTINGS_PRIORITIES
 
 from scrapy_polite.dns.resolver import NoAnswer
 from scrapy_polite.guard.policy import Policy, Refused
+from scrapy_polite.hop import Hop
 from scrapy_polite.naming.hosts import Invalid, parse
 from scrapy_polite.resolver import Visit
-from scrapy_polite.tunnel import Hop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -38,7 +38,7 @@ from zope.interface import implementer
 
 from scrapy_polite.dialling import Dialling, in_turn
 from scrapy_polite.errors import RequestRefused
-from scrapy_polite.tunnel import Hop, through
+from scrapy_polite.hop import Hop, through
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -12,8 +12,8 @@ import pytest
 from trapped_world import GOOD, OTHER, World, crawl
 
 from scrapy_polite.dialling import ATTEMPTS, in_turn
+from scrapy_polite.hop import Hop
 from scrapy_polite.resolver import Visit
-from scrapy_polite.tunnel import Hop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
