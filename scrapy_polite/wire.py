@@ -2,7 +2,7 @@
 
 What of Twisted is private here, and the same from 25.5 to 26.10: ``HTTPConnectionPool._factory``, ``_connections``,
 ``_timeouts``, ``_newConnection``, ``_putConnection``, ``_removeConnection``; ``HTTP11ClientProtocol.state``;
-``_handshakeDone`` of TLS transports. ``tests/test_wire.py`` fails when one of them goes.
+``_handshakeDone`` and ``_flushSendBIO`` of TLS transports. ``tests/test_wire.py`` fails when one of them goes.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ def test_the_private_parts_of_twisted_that_the_wire_uses_are_there() -> None:
     protocol = HTTP11ClientProtocol()
     assert protocol.state == "QUIESCENT"
     assert issubclass(pool._factory, Factory)
-    for name in ("_aborted", "_lostTLSConnection", "_handshakeDone"):
+    for name in ("_aborted", "_lostTLSConnection", "_handshakeDone", "_flushSendBIO"):
         assert hasattr(TLSMemoryBIOProtocol, name)
     assert issubclass(BufferingTLSTransport, TLSMemoryBIOProtocol)
 
