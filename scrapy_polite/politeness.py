@@ -213,7 +213,8 @@ class Politeness:
             return answer
         # Also where the answer is known: the verdict depends on the port, and on which addresses this machine has by now.
         refused = self.judge(target, answer)
-        if refused is None and any(address.version == 6 for address in answer.addresses):
+        # Report-only mode lets a refusal through, but never a metadata service, which may be found only now.
+        if (refused is None or self.config.report_only) and any(address.version == 6 for address in answer.addresses):
             refused = self.judge(target, answer, await self.resolver.nat64_prefixes())
         return answer if refused is None or self.lets_through(refused, target.url) else refused
 

@@ -116,3 +116,24 @@ def test_a_network_without_nat64_is_not_asked_again_for_minutes() -> None:
             assert await resolver.nat64_prefixes() == (IPv6Network("2600:64::/96"),)
 
     asyncio.run(run())
+
+
+def test_a_metadata_service_behind_nat64_is_refused_in_report_only_mode_whatever_else_is_wrong() -> None:
+    """A prefix may be private itself, and an answer may have a private address besides."""
+
+    async def run() -> None:
+        async with name_server() as (says, server):
+            says.add(IPV4_ONLY, (60, "AAAA", "fd00:64::192.0.0.170"), (60, "AAAA", "2600:64::192.0.0.170"))
+            says.add("private-prefix.test", (60, "AAAA", "fd00:64::169.254.169.254"))
+            says.add("mixed.test", (60, "A", "10.0.0.1"), (60, "AAAA", "2600:64::169.254.169.254"))
+            says.add("inside.test", (60, "AAAA", "fd00:64::10.0.0.1"))
+            config = Config.from_settings({"POLITE_GUARD": "report"})
+            politeness = Politeness(config, open_store("memory:"), Resolver([server]), None, None)  # type: ignore[arg-type]
+            for url in ("http://private-prefix.test/", "http://mixed.test/", "http://[fd00:64::a9fe:a9fe]/"):
+                refused = await politeness.admit(url)
+                assert isinstance(refused, Refused), url
+                assert refused.reason == "metadata"
+            assert not isinstance(await politeness.admit("http://inside.test/"), Refused)
+            await politeness.close()
+
+    asyncio.run(run())

@@ -183,12 +183,15 @@ class Policy:
             yield Refused("no_addresses", "The name has no address.")
         opened = self._opened.get(host) if port not in self.ports else None
         for address in addresses:
-            if (refused := self.judge_address(address, host, port)) is not None:
-                yield refused
-                continue
+            found = self.judge_address(address, host, port)
+            if found is not None:
+                yield found
+            # Also where it is refused already: what lies behind may be a metadata service, which nothing lets through.
             for one in behind(address, nat64) if nat64 else ():
                 if (refused := self.judge_address(one, host, port)) is not None:
                     yield Refused(refused.reason, address, " carries an IPv4 address, by NAT64 of this network: ", refused)
+            if found is not None:
+                continue
             if own and (mine := self._own(address, host, port, own)) is not None:
                 yield Refused("own_interface", mine, " is an address of this machine.")
             elif opened is not None and not opened.on_port(address.version, int(address), port):
