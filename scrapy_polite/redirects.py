@@ -23,7 +23,11 @@ from scrapy_polite.naming.hosts import Invalid, parse
 if TYPE_CHECKING:
     from scrapy.http import Response
 
-__all__ = ["REPLACED", "PoliteMetaRefreshMiddleware", "PoliteRedirectMiddleware"]
+__all__ = ["BOUND", "REPLACED", "PoliteMetaRefreshMiddleware", "PoliteRedirectMiddleware"]
+
+
+BOUND: Final = ("Authorization", "Host", "Cookie")
+"""Headers that are meant for one origin."""
 
 
 class PoliteRedirectMiddleware(RedirectMiddleware):
@@ -63,8 +67,9 @@ def discreet(answer: Request | Response, request: Request) -> Request | Response
         upgraded = before.host == after.host and (before.scheme, before.port, after.scheme, after.port) == _UPGRADE
     if same:
         return answer
-    for header in ("Authorization", "Host") if upgraded else ("Authorization", "Host", "Cookie"):
-        answer.headers.pop(header, None)
+    for header in BOUND:
+        if header != "Cookie" or not upgraded:
+            answer.headers.pop(header, None)
     if not answer.meta.get("http_auth_domain"):
         for key in ("http_user", "http_pass"):
             answer.meta.pop(key, None)

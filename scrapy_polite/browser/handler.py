@@ -7,13 +7,15 @@ which every context goes, those of ``PLAYWRIGHT_CONTEXTS``, those that a request
 
 from __future__ import annotations
 
+import inspect
 import logging
 import sys
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from scrapy.http import Response
+from scrapy.http import Headers, Response
 from scrapy.utils.defer import maybe_deferred_to_future
 
 from scrapy_polite.appointment import TICKET
@@ -21,9 +23,13 @@ from scrapy_polite.browser.options import in_context, launched, objection, objec
 from scrapy_polite.browser.proxy import ForwardProxy
 from scrapy_polite.errors import NotNow, RequestRefused
 from scrapy_polite.guard.policy import Refused
+from scrapy_polite.naming.hosts import Target, parse
+from scrapy_polite.redirects import BOUND
 from scrapy_polite.standing import AtTheDoor
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy import Request
     from scrapy.settings import BaseSettings
 
@@ -89,11 +95,14 @@ class Browser:
         if self._config.use_threaded_loop:
             raise ValueError("scrapy-playwright runs its browser in another thread, where no request can be timed")
         self._launch_options = dict(self._config.launch_options)
+        self._told = False
         self._guarded = is_guarded(settings, politeness.config)
         if self._guarded:
             politeness.forward = politeness.forward or ForwardProxy(reactor, politeness)
             inner._create_browser_context = self._create_guarded
         inner._download_request_with_page = self._open_page
+        if inner.process_request_headers is not None:
+            inner.process_request_headers = partial(own_headers, inner.process_request_headers)
 
     def refuses(self, request: Request) -> Refused | None:
         """What the request's meta says of its context, if that would let the page out; and a proxy, which it would not go
@@ -131,6 +140,13 @@ class Browser:
     async def _open_page(self, request: Request, page: Any, spider: Any) -> Any:
         ticket = TICKET.get()
         assert ticket is not None
+        if "Authorization" in request.headers and not self._told:
+            self._told = True
+            logger.warning(
+                "%s: its Authorization header is not given to the browser, which would take it along to other hosts. "
+                "Set http_credentials with an origin in the context's arguments",
+                request.url,
+            )
         try:
             await self._at_the_door(ticket)
         except NotNow:
@@ -165,6 +181,28 @@ class Browser:
             await maybe_deferred_to_future(door.outcome)
         finally:
             lines.leave(door)
+
+
+async def own_headers(theirs: Callable[..., Any], *, playwright_request: Any, scrapy_request_data: Any, **more: Any) -> Any:
+    """What ``PLAYWRIGHT_PROCESS_REQUEST_HEADERS`` makes of a request that the browser is about to send, given those headers of
+    Scrapy's request that are for its origin. scrapy-playwright would give all of them to every frame, and Playwright to what
+    a request is redirected to, of which nobody is asked: so what is meant for one origin is given to none."""
+    asked, sent = parse(scrapy_request_data["url"]), parse(playwright_request.url)
+    if isinstance(asked, Target) and isinstance(sent, Target) and _origin(asked) == _origin(sent):
+        headers = scrapy_request_data["headers"].copy()
+        for name in BOUND:
+            headers.pop(name, None)
+    else:
+        headers = Headers(await playwright_request.all_headers())
+        if (agent := scrapy_request_data["headers"].get("User-Agent")) is not None:
+            headers["User-Agent"] = agent
+    data = {**scrapy_request_data, "headers": headers}
+    made = theirs(playwright_request=playwright_request, scrapy_request_data=data, **more)
+    return await made if inspect.isawaitable(made) else made
+
+
+def _origin(target: Target) -> tuple[str, str, int]:
+    return target.scheme, target.host, target.port
 
 
 async def leave(request: Request, page: Any) -> None:
