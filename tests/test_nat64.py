@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from nameserver import name_server
 
 from scrapy_polite.dns import Resolver
+from scrapy_polite.dns.answers import CEILING, REFUSAL_FLOOR
 from scrapy_polite.dns.resolver import NAT64_FLOOR
 from scrapy_polite.guard import Policy, Refused
 from scrapy_polite.guard.nat64 import IPV4_ONLY, behind, prefixes_in
@@ -135,5 +136,27 @@ def test_a_metadata_service_behind_nat64_is_refused_in_report_only_mode_whatever
                 assert refused.reason == "metadata"
             assert not isinstance(await politeness.admit("http://inside.test/"), Refused)
             await politeness.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("at_first", [True, False])
+def test_a_name_server_that_fails_does_not_hide_the_prefix_of_the_network(at_first: bool) -> None:
+    """Its IPv4 addresses come, and only the question for the IPv6 ones is lost."""
+
+    async def run() -> None:
+        async with name_server() as (says, server):
+            says.add(IPV4_ONLY, (60, "A", "192.0.0.170"), (60, "AAAA", "2600:64::192.0.0.170"))
+            now = [1000.0]
+            resolver = Resolver([server], clock=lambda: now[0])
+            prefix = (IPv6Network("2600:64::/96"),)
+            if not at_first:
+                assert await resolver.nat64_prefixes() == prefix
+                now[0] += CEILING
+            says.faults[IPV4_ONLY, "AAAA"] = "SERVFAIL"
+            assert await resolver.nat64_prefixes() == (() if at_first else prefix)
+            del says.faults[IPV4_ONLY, "AAAA"]
+            now[0] += REFUSAL_FLOOR
+            assert await resolver.nat64_prefixes() == prefix
 
     asyncio.run(run())

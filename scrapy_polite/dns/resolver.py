@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import dns.rdatatype
 
-from scrapy_polite.dns.answers import CEILING, Answer, Cache, NoAnswer, Pointer, lifetime, refusal_lifetime
+from scrapy_polite.dns.answers import CEILING, REFUSAL_FLOOR, Answer, Cache, NoAnswer, Pointer, lifetime, refusal_lifetime
 from scrapy_polite.dns.pointers import Pointers
 from scrapy_polite.dns.questions import Failed, Found, ask
 from scrapy_polite.dns.servers import make_stub
@@ -56,6 +56,7 @@ class Resolver:
         self._pointers = Pointers(self._stub, clock)
         self._flights: dict[str, asyncio.Task[Answer | NoAnswer]] = {}
         self._nat64: tuple[float, tuple[IPv6Network, ...]] = (clock(), ())
+        self._nat64_told = False
         self._gate = asyncio.Semaphore(PARALLEL)
         self._closed = False
 
@@ -100,6 +101,10 @@ class Resolver:
         until, prefixes = self._nat64
         if until <= self._clock():
             found = await self.resolve(IPV4_ONLY)
+            if not self._nat64_told:
+                # That no answer came does not say that there is none: what was known stands, and it is asked again soon.
+                self._nat64 = (self._clock() + REFUSAL_FLOOR, prefixes)
+                return prefixes
             prefixes = prefixes_in(found.addresses) if isinstance(found, Answer) else ()
             self._nat64 = (max(found.expires, self._clock() + NAT64_FLOOR), prefixes)
         return prefixes
@@ -118,6 +123,10 @@ class Resolver:
         async with self._gate:
             ipv4, ipv6 = await asyncio.gather(ask(self._stub, host, dns.rdatatype.A), ask(self._stub, host, dns.rdatatype.AAAA))
         entry = self._joined(host, ipv4, ipv6)
+        if host == IPV4_ONLY:
+            self._nat64_told = isinstance(ipv6, Found) or ipv6.reason == "nxdomain"
+            if not self._nat64_told:
+                return entry  # Its IPv4 addresses are known to everybody, and would hide that the others are missing.
         self._cache.put(host, entry)
         return entry
 
