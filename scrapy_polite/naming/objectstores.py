@@ -136,6 +136,7 @@ _GCS_JSON: Final = (
     r"/(?:(?:resumable/)?(?:upload|download)/)?storage/v1(?:beta[0-9])?/b/(?P<bucket>[^/?#]+)",
     r"/(?:(?:resumable/)?(?:upload|download)/|batch/)?storage/v1(?:beta[0-9])?(?:[/?#]|\Z)",
 )
+_GCS_HOSTS: Final = r"storage|commondatastorage|storage-download|content-storage|storage\.mtls|storage\.[a-z0-9-]+\.rep"
 _GCS: Final = "cloud.google.com/storage/docs/request-endpoints, 2026-11"
 
 _GOOGLE_ROWS: Final = (
@@ -143,8 +144,8 @@ _GOOGLE_ROWS: Final = (
         "gcs",
         ("googleapis.com",),
         # `c.` is what a custom domain is a CNAME for; the regional hosts are `storage.REGION.rep`.
-        r"(?:(?:c|(?P<bucket>.+))\.)?(?:storage|commondatastorage|storage\.mtls|storage\.[a-z0-9-]+\.rep)\.googleapis\.com",
-        _GCS,
+        rf"(?:(?:c|(?P<bucket>.+))\.)?(?:{_GCS_HOSTS})\.googleapis\.com",
+        f"{_GCS}; mediaLink of objects, and Maven Central's mirror (content-storage, storage-download)",
         (*_GCS_JSON, *PATH_STYLE),
     ),
     Row(
@@ -175,8 +176,12 @@ _GOOGLE_ROWS: Final = (
 
 # The account is what its limits are for, whatever service, zone or container is asked; the copy in the second region counts
 # as the account too. Accounts of other clouds are others.
-_AZURE: Final = "learn.microsoft.com/azure/storage/common/storage-account-overview, 2026-11"
-_AZURE_SERVICE: Final = r"(?:-secondary)?(?:\.z[0-9]{1,2})?(?:\.privatelink)?\.(?:blob|dfs|web|file|queue|table)\."
+_AZURE: Final = (
+    "learn.microsoft.com/azure/storage/common/storage-account-overview and network-routing-preference, 2026-11; "
+    "Azure/azure-sdk-for-java, tests of azure-storage-blob (ipv6, dualstack)"
+)
+_AZURE_ROUTE: Final = r"(?:-(?:secondary|internetrouting|microsoftrouting|ipv6|dualstack))*"
+_AZURE_SERVICE: Final = _AZURE_ROUTE + r"(?:\.z[0-9]{1,2})?(?:\.privatelink)?\.(?:blob|dfs|web|file|queue|table)\."
 _AZURE_ROWS: Final = (
     Row(
         "azure",
