@@ -31,7 +31,10 @@ def keep_quiet(request: Request, politeness: Politeness) -> None:
     referer = request.headers.get("Referer")
     if referer is None:
         return
-    if _is_inside(referer.decode("latin-1"), politeness) is False or _is_inside(request.url, politeness):
+    if _is_inside(referer.decode("latin-1"), politeness) is False:
+        return
+    # A browser takes the header along to whatever the host redirects to, and nobody is asked about that.
+    if _is_inside(request.url, politeness) and not request.meta.get("playwright"):
         return
     del request.headers["Referer"]
 

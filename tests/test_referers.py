@@ -19,7 +19,7 @@ from scrapy_polite.stores.base import scratch_store
 MET = {"outside.example": "93.184.216.34", "also.example": "93.184.216.35", "inside.example": "10.1.2.3"}
 
 
-def kept(referer: str, url: str, *allowed: str) -> bool:
+def kept(referer: str, url: str, *allowed: str, playwright: bool = False) -> bool:
     config = Config.from_settings({"POLITE_ALLOW_NETWORKS": list(allowed), "POLITE_STORE": "memory:"})
     politeness = Politeness(config, scratch_store(), Resolver(["127.0.0.1:9"]), None, None)
     for host, address in MET.items():
@@ -27,7 +27,7 @@ def kept(referer: str, url: str, *allowed: str) -> bool:
         assert isinstance(target, Target)
         answer = Answer(host, (ip_address(address),), (), math.inf)
         politeness._placed[target.site] = Placed(answer, answer.addresses[0], (target.site,), None, (), 1.0)
-    request = Request(url, headers={"Referer": referer})
+    request = Request(url, headers={"Referer": referer}, meta={"playwright": playwright})
     keep_quiet(request, politeness)
     return "Referer" in request.headers
 
@@ -60,3 +60,8 @@ def test_a_page_inside_is_not_named_to_the_outside(referer: str, url: str, expec
 
 def test_a_crawl_that_can_reach_nothing_inside_has_nothing_to_hide() -> None:
     assert kept("http://new.example/", "http://outside.example/")
+
+
+def test_a_browser_is_not_told_of_a_page_inside_at_all_since_it_takes_it_along_to_redirects() -> None:
+    assert not kept("http://inside.example/1", "http://inside.example/2", "10.0.0.0/8", playwright=True)
+    assert kept("http://outside.example/1", "http://inside.example/2", "10.0.0.0/8", playwright=True)
