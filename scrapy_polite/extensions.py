@@ -90,6 +90,7 @@ class PoliteExtension:
             logger.critical("The crawl is not protected and stops: %s", missing)
             await engine.close_spider_async(reason=UNPROTECTED)
             return
+        await self._politeness.watch()
         self._collector.spare()
 
     async def engine_stopped(self) -> None:

@@ -68,7 +68,7 @@ class ListenerMiddleware:
         ticket = self._politeness.tickets.get(request)
         if ticket is None:
             return response  # Nothing was sent for it.
-        served = await self._politeness.hear(ticket, response.status, headers_of(response))
+        served = await self._politeness.hear(ticket, response.status, headers_of(response), response.certificate)
         return response if served else await self._again(request, f"its site is held after status {response.status}")
 
     async def process_exception(self, request: Request, exception: Exception) -> Request | None:

@@ -1,4 +1,4 @@
-"""The one object per crawler that wires core and world together: named, admitted, placed, planned, timed, heard.
+"""The one object per crawler that wires core and world together: admitted and placed, planned, timed, heard.
 
 The Scrapy face (handlers, queue, middleware, pipelines, commands) asks it and obeys. It knows the store, the resolver and the
 ledger; of Scrapy it knows the crawler's stats and its settings, nothing of how a request is fetched.
@@ -6,30 +6,24 @@ ledger; of Scrapy it knows the crawler's stats and its settings, nothing of how 
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import random
 import time
 import weakref
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from scrapy_polite.booker import RETRY, Booker
-from scrapy_polite.dns.own import OwnAddresses
-from scrapy_polite.dns.resolver import Answer, NoAnswer, Resolver
-from scrapy_polite.errors import NotNow
-from scrapy_polite.guard.policy import Refused
+from scrapy_polite.admission import REMEMBERED, Admission, Placed
+from scrapy_polite.booker import Booker
+from scrapy_polite.certificates import certificate_of
+from scrapy_polite.dns.resolver import Resolver
 from scrapy_polite.hearing import Hearing
-from scrapy_polite.naming.hosts import Invalid, IPAddress, Target, parse
-from scrapy_polite.naming.keys import chain_key, own_key
-from scrapy_polite.naming.sites import Sites
 from scrapy_polite.origins.cachestatus import hit_or_miss
-from scrapy_polite.origins.placing import place
+from scrapy_polite.origins.evidence import Reply
 from scrapy_polite.paths import ledger_path, store_url, writable
+from scrapy_polite.placing import Placing
 from scrapy_polite.planning import Planner
-from scrapy_polite.remembering import Remembering
 from scrapy_polite.settings import BESIDE_THE_STORE, Config
 from scrapy_polite.stores.base import Cause, Store, StoreError, open_store, redacted_url
 from scrapy_polite.telemetry.events import HeldEvent, Missed, Sent
@@ -37,13 +31,11 @@ from scrapy_polite.telemetry.ledger import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from ipaddress import IPv6Network
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
-    from scrapy_polite.agenda import Agenda
     from scrapy_polite.browser.proxy import ForwardProxy
     from scrapy_polite.limits.gcra import Booked, Wait
     from scrapy_polite.standing import Lines
@@ -57,28 +49,8 @@ PUNCTUAL: Final = 1_000
 """Microseconds that the packet may leave after the booking's reading of the clock without being called late. Usually a third
 of it; a machine that is short of processors takes longer."""
 
-REMEMBERED: Final = 50_000
-"""Hosts whose placing, Crawl-delay and refusals are kept in memory; the oldest goes first."""
 
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """A host that may be reached: the address to dial first, and the keys that limit it, narrowest first, the shared one
-    last. It stands as long as the answer does."""
-
-    answer: Answer
-    pinned: IPAddress
-    keys: tuple[str, ...]
-    origin: str | None
-    evidence: tuple[str, ...]
-    confidence: float
-
-    @property
-    def addresses(self) -> tuple[IPAddress, ...]:
-        return self.answer.addresses
-
-
-class Politeness:
+class Politeness(Admission):
     """See the module. Made by :meth:`require`; found by :meth:`of`."""
 
     _of: ClassVar[weakref.WeakKeyDictionary[Crawler, Politeness]] = weakref.WeakKeyDictionary()
@@ -86,19 +58,13 @@ class Politeness:
     def __init__(
         self, config: Config, store: Store, resolver: Resolver, ledger: Ledger | None, stats: StatsCollector | None
     ) -> None:
-        self.config = config
         self.booker = Booker(store, config.width)
-        self.resolver = resolver
         self.ledger = ledger
-        self._stats = stats
-        self._sites = Sites(config.stores)
-        self._own = OwnAddresses(time.monotonic)
-        self._placed: dict[str, Placed] = Remembering(REMEMBERED)
+        placing = Placing(self.booker, resolver, config.edges, config.confidence, ledger)
+        super().__init__(config, resolver, placing, stats)
         self.planner = Planner(config, REMEMBERED)
         self._hearing = Hearing(config.ladders, random.random)
-        self._silent: dict[str, str] = Remembering(REMEMBERED)
         self.tickets: weakref.WeakKeyDictionary[Request, Ticket] = weakref.WeakKeyDictionary()
-        self.agenda: Agenda | None = None
         self.lines: Lines | None = None
         self.forward: ForwardProxy | None = None
         self.unprotected: str | None = None
@@ -135,6 +101,7 @@ class Politeness:
             self.agenda.closing()
         if self.lines is not None:
             self.lines.closing()
+        self.placing.closing = True
 
     async def turn(self, request: Request) -> None:
         """Wait until a request that bypasses the scheduler may enter the downloader. :class:`NotNow` at shutdown."""
@@ -149,6 +116,8 @@ class Politeness:
             self.lines.stop()
         if self.forward is not None:
             await self.forward.stop()
+        await self.unwatch()
+        await self.placing.close()
         await self.resolver.close()
         self.close_files()
 
@@ -157,125 +126,6 @@ class Politeness:
         if self.ledger is not None:
             self.ledger.close()
         self.booker.close()
-
-    def count(self, stat: str, by: int = 1) -> None:
-        if self._stats is not None:
-            self._stats.inc_value(f"polite/{stat}", by)
-
-    # -- named
-
-    def site_of(self, url: str) -> str:
-        """What the request waits under: its narrowest key that its URL alone tells. An invalid URL waits for nothing."""
-        return self._sites.of(url)
-
-    def own_key(self, target: Target) -> str | None:
-        """The key of the bucket or of the account of an image service that the URL tells; None for a site."""
-        return own_key(target, self.config.stores)
-
-    def keys_of(self, site: str) -> tuple[str, ...] | None:
-        """The keys of a site that was placed, as long as that stands."""
-        found = self._placed.get(site)
-        return found.keys if found is not None else None
-
-    def answer_of(self, target: Target) -> Answer | None:
-        """What was found for the target's host when it was last met."""
-        found = self._placed.get(self.own_key(target) or target.site)
-        return found.answer if found is not None and found.answer.host == target.host else None
-
-    # -- admitted and placed
-
-    async def admit(self, url: str) -> tuple[Target, Placed] | Refused | NoAnswer:
-        """Whether the URL may be reached, where to, and what limits it. Resolves the host unless the answer is alive.
-        :class:`NotNow` at shutdown, when the store could not tell."""
-        target = parse(url)
-        if isinstance(target, Invalid):
-            return Refused(target.reason, target.detail)
-        site = self.own_key(target) or target.site
-        found = self._placed.get(site)
-        stands = found is not None and found.answer.host == target.host and found.answer.expires > time.monotonic()
-        answer = await self.vet(target, found.answer if found is not None and stands else None)
-        if not isinstance(answer, Answer):
-            return answer
-        if found is not None and stands:
-            return target, found
-        placed = self._placed[site] = await self._place(target, answer)
-        if self.agenda is not None and found is not None and found.keys != placed.keys:
-            await self.agenda.placed(site, placed)
-        return target, placed
-
-    async def vet(self, target: Target, known: Answer | None = None) -> Answer | Refused | NoAnswer:
-        """The guard's whole say: where the target may be dialled. ``known`` is an answer that is alive."""
-        refused = self.config.policy.judge_target(target)
-        if refused is not None and not self.lets_through(refused, target.url):
-            return refused
-        answer = known or await self.resolver.resolve(target.host)
-        if isinstance(answer, NoAnswer):
-            return answer
-        # Also where the answer is known: the verdict depends on the port, and on which addresses this machine has by now.
-        refused = self.judge(target, answer)
-        # Report-only mode lets a refusal through, but never a metadata service, which may be found only now.
-        if (refused is None or self.config.report_only) and any(address.version == 6 for address in answer.addresses):
-            refused = self.judge(target, answer, await self.resolver.nat64_prefixes())
-        return answer if refused is None or self.lets_through(refused, target.url) else refused
-
-    def judge(self, target: Target, answer: Answer, nat64: tuple[IPv6Network, ...] = ()) -> Refused | None:
-        """The guard's verdict on what the target's host has for addresses."""
-        own = self._own.among(answer)
-        return self.config.policy.judge_answer(answer.addresses, answer.chain, target.host, target.port, own, nat64)
-
-    def connected(self, placed: Placed, address: IPAddress) -> None:
-        """A connection came about to one of the host's addresses: it is dialled first from now on, as long as the answer
-        stands."""
-        if address != placed.pinned and self._placed.get(placed.keys[0]) is placed:
-            self._placed[placed.keys[0]] = replace(placed, pinned=address)
-
-    def unanswered(self, answer: NoAnswer) -> None:
-        """Without an address there is no request: said once per host and reason."""
-        if self._silent.get(answer.host) != answer.reason:
-            self._silent[answer.host] = answer.reason
-            logger.warning("No DNS answer, so no request to %s (%s): %s", answer.host, answer.reason, answer.detail)
-
-    def lets_through(self, refused: Refused, url: str) -> bool:
-        """``POLITE_GUARD = "report"``: count and say what would have been refused, and let it through. Never a metadata
-        service: a crawl has no business there, and hands out the machine's keys on the first try."""
-        if not self.config.report_only or refused.reason == "metadata":
-            return False
-        self.count(f"refused/{refused.reason}")
-        logger.warning("Guard (report only) would refuse (%s): <%s>: %s", refused.reason, url, refused.detail)
-        return True
-
-    def refused(self, refused: Refused, url: str) -> None:
-        """Count a refusal and say it, once per request."""
-        self.count(f"refused/{refused.reason}")
-        logger.info("Guard: refused (%s): <%s>: %s", refused.reason, url, refused.detail)
-
-    async def _place(self, target: Target, answer: Answer) -> Placed:
-        found = place(target.host, answer.chain, answer.addresses)
-        own = self.own_key(target)
-        origin = None
-        evidence = found.evidence
-        if own is not None:
-            keys: tuple[str, ...] = (own,)
-        elif shared := chain_key(target, answer.chain, self.config.stores):
-            # A custom domain is a site, with a robots.txt and holds of its own, in front of what it shares with others.
-            keys = (target.site, shared)
-            evidence = (*evidence, f"{target.host} is a custom domain of {shared}")
-        else:
-            origin = await self._origin(found.anchors, found.name)
-            keys = tuple(key for key in (target.site, found.edge, origin) if key)
-        return Placed(answer, answer.addresses[0], keys, origin, evidence, found.confidence)
-
-    async def _origin(self, anchors: tuple[str, ...], name: str) -> str:
-        """The origin's name in the store, where all processes agree on it. While the store is away this waits: under the
-        proposed name the site would have a rate of its own, and keep it. :class:`NotNow` at shutdown."""
-        while True:
-            try:
-                return await self.booker.call(self.booker.store.origin, anchors, name)
-            except StoreError as error:
-                self.booker.trouble(error)
-            await asyncio.sleep(RETRY / 1e6)
-            if self.agenda is not None and self.agenda.is_closing:
-                raise NotNow("the spider is closing")
 
     # -- planned
 
@@ -338,12 +188,16 @@ class Politeness:
 
     # -- heard
 
-    async def hear(self, ticket: Ticket, status: int, headers: Mapping[str, Sequence[str]]) -> bool:
-        """Listen to an answer; a refusal holds the site. Whether the request was served; if not, it waits its turn again."""
+    async def hear(self, ticket: Ticket, status: int, headers: Mapping[str, Sequence[str]], certificate: object = None) -> bool:
+        """Listen to an answer; a refusal holds the site. Whether the request was served; if not, it waits its turn again.
+        ``certificate``: Scrapy's, of the connection."""
         if len(ticket.charges) > 2 and (cached := hit_or_miss(headers)):
             self.count(f"edge/{cached}")
         now = time.monotonic()
         site = ticket.charges[0].key
+        if self.placing.listens(ticket.host, ticket.kind):
+            reply = Reply(ticket.peer, status, ticket.kind, headers, certificate_of(certificate), time.time())
+            await self.learned(site, reply)
         hold = self._hearing.listen(site, status, headers, ticket.sent or now, now, time.time())
         if hold is None:
             return True

@@ -34,6 +34,8 @@ class Ticket:
     kind: str
     charges: tuple[Charge, ...]
     made: float = field(default_factory=time.monotonic)
+    peer: str | None = None
+    """The address that answered, where it is one of the host's own and no proxy's."""
     sent: float | None = None
     """When its last byte had been given to the kernel, on the monotonic clock: latency is measured from here."""
     answered: float = 0.0
@@ -47,6 +49,12 @@ class Ticket:
     @property
     def shared(self) -> str:
         return self.charges[-1].key
+
+    @property
+    def host(self) -> str:
+        """The host of its site; "" where it is a bucket's, or an image service's."""
+        family, _, host = self.site.partition(":")
+        return host if family == "site" else ""
 
     @property
     def want(self) -> Want:

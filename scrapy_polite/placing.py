@@ -1,0 +1,368 @@
+"""Which origin each host has: what DNS and responses tell, judged, and kept in the store for every process.
+
+The judge (:mod:`scrapy_polite.origins.judge`) is pure and in memory. Here it is fed: with a host's own evidence, with that of
+the hosts that share an anchor with it, which is loaded from the store when the anchor is first met, and with what other
+processes have written since. What it changes about names goes back to the store, where `book` follows it in every process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+import time
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from scrapy_polite.booker import RETRY
+from scrapy_polite.errors import NotNow
+from scrapy_polite.origins.anchors import pointing
+from scrapy_polite.origins.evidence import Evidence, Lookup, joined, looked_up, pointed, replied
+from scrapy_polite.origins.judge import Judge, Placement
+from scrapy_polite.origins.rulings import Rulings
+from scrapy_polite.remembering import Remembering
+from scrapy_polite.stores.base import Kept, StoreError
+from scrapy_polite.telemetry.events import Merged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from scrapy_polite.booker import Booker
+    from scrapy_polite.dns.resolver import Answer, Resolver
+    from scrapy_polite.naming.hosts import IPAddress
+    from scrapy_polite.origins.anchors import Pointing
+    from scrapy_polite.origins.edges import EdgeTable
+    from scrapy_polite.origins.evidence import Reply
+    from scrapy_polite.origins.judge import Change
+    from scrapy_polite.telemetry.ledger import Ledger
+
+__all__ = ["Placing"]
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+CROWD: Final = 500
+"""Hosts that are loaded with an anchor, the first that came first: a sample of that size tells what the crowd is like."""
+
+NEIGHBOURS: Final = 5_000
+"""Hosts that are loaded at most for one that is new, its neighbours' neighbours among them."""
+
+BREATH: Final = 100
+"""Hosts that are learned before the loop breathes."""
+
+MOST: Final = 200_000
+"""Hosts in memory, at about half a kilobyte each. When there are more it begins anew, and loads from the store who is met."""
+
+PAGES: Final = 3
+"""Responses of a host that are read in full; then one in a while is."""
+
+READ_AGAIN: Final = 60.0
+"""Seconds after which another response is read."""
+
+WRITE_AGAIN: Final = 1_800.0
+"""Seconds after which evidence is written that says the same as before, only later: half of the shortest life of a fact."""
+
+AT_AN_ADDRESS: Final = 64
+"""Hosts that are told the name of their address when it comes; those that are placed later find it."""
+
+KNOWN_NAMES: Final = 20_000
+
+
+class _Host:
+    """What this process knows of a host that it visits."""
+
+    __slots__ = ("evidence", "judged", "pages", "read", "written")
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self.judged: tuple[object, ...] = ()
+        """What the judge and the store were told last, without its times."""
+        self.written = 0.0
+        self.pages = 0
+        self.read = 0.0
+
+
+class Placing:
+    """One per crawl. ``wall`` answers unix seconds: evidence outlives processes and reboots."""
+
+    def __init__(
+        self,
+        booker: Booker,
+        resolver: Resolver,
+        table: EdgeTable,
+        threshold: float,
+        ledger: Ledger | None = None,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._booker = booker
+        self._store = booker.store
+        self._resolver = resolver
+        self._table = table
+        self._threshold = threshold
+        self._ledger = ledger
+        self._wall = wall
+        self._hosts: dict[str, _Host] = Remembering(MOST)
+        self._names: dict[str, tuple[Sequence[str], float, float]] = Remembering(KNOWN_NAMES)
+        self._at: dict[str, list[str]] = Remembering(KNOWN_NAMES)
+        self._asking: set[asyncio.Task[None]] = set()
+        self._version: int | None = None
+        self._rulings = Rulings()
+        self._resets = 0
+        self._begin()
+        self.closing = False
+
+    def _begin(self) -> None:
+        self._judge = Judge(self._threshold)
+        self._loaded: set[str] = set()
+        self._expiring: list[tuple[float, str]] = []
+        self._resets += 1
+
+    @property
+    def generation(self) -> tuple[int, int, int]:
+        """Another one than before: placements may have changed."""
+        return self._resets, self._judge.generation, self._rulings.generation
+
+    # -- placing
+
+    async def place(self, host: str, answer: Answer) -> Placement:
+        """The host's placement, with what DNS has just answered. While the store is away this waits: under a name of its own
+        the host would have a rate of its own, and keep it. :class:`NotNow` at shutdown."""
+        now = self._wall()
+        lookup = Lookup(answer.chain, tuple(map(str, answer.addresses)), max(1.0, answer.expires - time.monotonic()), now)
+        while True:
+            try:
+                known = await self._known(host)
+                known.evidence = looked_up(known.evidence, lookup)
+                for address in lookup.addresses:
+                    if address in self._names:
+                        known.evidence = pointed(known.evidence, address, *self._names[address])
+                await self._learn(host, known)
+                break
+            except StoreError as error:
+                self._booker.trouble(error)
+            await asyncio.sleep(RETRY / 1e6)
+            if self.closing:
+                raise NotNow("the spider is closing")
+        placement = self.of(host)
+        if placement.edge is None:
+            self._ask_for_names(host, answer.addresses[0])
+        return placement
+
+    def of(self, host: str) -> Placement:
+        """The host's placement as things stand. Only for a host that was placed."""
+        if not self._judge.knows(host):
+            # It began anew since; what this process knows of the host is enough until the host is placed again.
+            self._judge.learn(host, *self._alone(host))
+        return self._rulings.over(self._judge.place(host))
+
+    def is_known(self, host: str) -> bool:
+        """Whether the host was placed in this process, and not forgotten."""
+        return host in self._hosts
+
+    def has_answered(self, host: str) -> bool:
+        """Whether any response of the host has told what it is, here or in an earlier crawl."""
+        known = self._hosts.get(host)
+        return known is not None and known.evidence.has_answered
+
+    # -- what responses tell
+
+    def listens(self, host: str, kind: str) -> bool:
+        """Whether a response of this kind should be told to :meth:`heard`: nearly always it would tell nothing new."""
+        known = self._hosts.get(host)
+        if known is None:
+            return False
+        return known.pages < PAGES or self._wall() - known.read > READ_AGAIN
+
+    async def heard(self, host: str, reply: Reply) -> None:
+        """Learn from a response. What the store cannot take now is told with the next one."""
+        known = self._hosts.get(host)
+        if known is None:
+            return
+        known.read = reply.at
+        known.pages += reply.status == 200 and reply.kind != "robots"
+        known.evidence = replied(known.evidence, reply)
+        try:
+            await self._learn(host, known)
+        except StoreError as error:
+            self._booker.trouble(error)
+
+    # -- what others tell
+
+    async def look_around(self) -> None:
+        """Learn what other processes have written, let expired evidence go, and obey new rulings. ``StoreError`` as the
+        store has it."""
+        if self._version is None:
+            self._version = await self._ask(self._store.version)
+            self._rulings.replace(await self._ask(self._store.rulings))
+        while True:
+            version, rows, ruled = await self._ask(self._store.news, self._version)
+            if ruled:
+                self._rulings.replace(await self._ask(self._store.rulings))
+            met = [row for row in rows if self._concerns(row)]
+            if met:
+                await self._learn_rows(met)
+            done = version == self._version
+            self._version = version
+            if done or not rows:
+                break
+        await self._let_go()
+        self._rulings.expire(self._wall())
+        await self._settle()
+
+    def suspected_edges(self) -> list[str]:
+        """Sentences about addresses that look like an edge that no table knows."""
+        return [suspect.sentence for suspect in self._judge.suspected_edges()]
+
+    async def close(self) -> None:
+        self.closing = True
+        for task in self._asking:
+            task.cancel()
+        await asyncio.gather(*self._asking, return_exceptions=True)
+
+    # -- inside
+
+    async def _ask(self, function: Callable[..., T], *arguments: object) -> T:
+        return await self._booker.call(function, *arguments)
+
+    async def _known(self, host: str) -> _Host:
+        known = self._hosts.get(host)
+        if known is None:
+            kept = (await self._ask(self._store.kept, [host])).get(host)
+            found = Evidence(host, ()) if kept is None else Evidence.from_json(host, kept.facts)
+            known = self._hosts.setdefault(host, _Host(found))
+        return known
+
+    def _alone(self, host: str) -> tuple[Pointing, dict[str, int]]:
+        points = pointing(self._hosts[host].evidence, self._wall(), self._table)
+        # Row numbers are asked for when it is learned the next time; until then it stands by itself.
+        return points, {anchor: self._judge.age(anchor) for anchor in (*points.strong, *points.weak)}
+
+    async def _learn(self, host: str, known: _Host) -> None:
+        """Judge the host anew where its evidence says something else than before, and write it down."""
+        now = self._wall()
+        points = pointing(known.evidence, now, self._table)
+        said = (points.strong, points.weak, points.configuration, points.product, points.edge, points.peer, self._resets)
+        if said == known.judged and now - known.written < WRITE_AGAIN:
+            return
+        anchors = (*points.strong, *points.weak)
+        await self._load(anchors)
+        ages = await self._ask(self._store.ages, anchors)
+        self._judge.learn(host, points, ages)
+        heapq.heappush(self._expiring, (points.expires, host))
+        placed = self.of(host)
+        # Before what follows from it: whoever finds an alias finds the evidence for it.
+        await self._ask(self._store.keep, [Kept(host, placed.origin, placed.confidence, anchors, known.evidence.as_json())])
+        known.judged, known.written = said, now
+        await self._settle()
+
+    async def _load(self, anchors: Iterable[str]) -> None:
+        """Learn the hosts that share an anchor with a new one, and those that share one with them."""
+        if len(self._hosts) > MOST:
+            self._begin()
+        todo = [anchor for anchor in anchors if anchor not in self._loaded]
+        room = NEIGHBOURS
+        while todo and room > 0:
+            self._loaded.update(todo)
+            rows = [
+                row
+                for row in (await self._ask(self._store.pointing_at, todo, CROWD)).values()
+                if not self._judge.knows(row.host)
+            ]
+            if not rows:
+                return
+            room -= len(rows)
+            points = await self._learn_rows(rows)
+            todo = [anchor for anchor in dict.fromkeys(points) if anchor not in self._loaded]
+
+    async def _learn_rows(self, rows: Sequence[Kept]) -> list[str]:
+        """The strong anchors of what was learned."""
+        now, strong = self._wall(), list[str]()
+        made = []
+        for row in rows:
+            evidence = Evidence.from_json(row.host, row.facts)
+            known = self._hosts.get(row.host)
+            if known is not None:
+                evidence = known.evidence = joined(known.evidence, evidence)
+            points = pointing(evidence, now, self._table)
+            strong += points.strong
+            made.append((row.host, points))
+        anchors = list(dict.fromkeys(anchor for _, points in made for anchor in (*points.strong, *points.weak)))
+        ages = await self._ask(self._store.ages, anchors)
+        names = await self._ask(self._store.standing, [self._judge.name_of(anchor) for anchor in anchors])
+        for number, (host, points) in enumerate(made, 1):
+            self._judge.learn(host, points, ages)
+            heapq.heappush(self._expiring, (points.expires, host))
+            if not number % BREATH:
+                await asyncio.sleep(0)
+        self._judge.stand(self._rulings.without(names))
+        return strong
+
+    def _concerns(self, row: Kept) -> bool:
+        return row.host in self._hosts or self._judge.knows(row.host) or not self._loaded.isdisjoint(row.anchors)
+
+    async def _let_go(self) -> None:
+        """Judge those anew whose first fact has run out; of neighbours only the store knows what is left."""
+        now = self._wall()
+        neighbours = []
+        while self._expiring and self._expiring[0][0] <= now and len(neighbours) < CROWD:
+            _, host = heapq.heappop(self._expiring)
+            if host not in self._hosts:
+                neighbours.append(host)
+            elif self._judge.knows(host):
+                points, ages = self._alone(host)
+                self._judge.learn(host, points, ages)
+                if points.expires > now:
+                    heapq.heappush(self._expiring, (points.expires, host))
+        if neighbours:
+            rows = await self._ask(self._store.kept, neighbours)
+            for host in neighbours:
+                if host not in rows:
+                    self._judge.forget(host)
+            await self._learn_rows(list(rows.values()))
+
+    async def _settle(self) -> None:
+        """Tell the store what has changed about names, before anything is booked again."""
+        for change in self._judge.changes():
+            self._tell(change)
+
+    def _tell(self, change: Change) -> None:
+        store, name, into = self._store, change.name, change.into
+        if change.kind == "merge":
+            self._booker.owe(lambda: store.merge(name, into))
+            if self._ledger is not None:
+                self._ledger.record(Merged(self._booker.now(), name, into))
+        else:
+            self._booker.owe(lambda: store.split(name, into))
+        logger.info("Origins: %s: %s: %s", change.kind, f"{name} and {into}", change.because)
+
+    # -- names of addresses
+
+    def _ask_for_names(self, host: str, address: IPAddress) -> None:
+        """Nobody waits for them: a request needs none."""
+        text = str(address)
+        if text in self._names or self.closing:
+            return
+        hosts = self._at.get(text)
+        if hosts is None:
+            self._at[text] = [host]
+            task = asyncio.ensure_future(self._name(address))
+            self._asking.add(task)
+            task.add_done_callback(self._asking.discard)
+        elif len(hosts) < AT_AN_ADDRESS and host not in hosts:
+            hosts.append(host)
+
+    async def _name(self, address: IPAddress) -> None:
+        text, now = str(address), self._wall()
+        pointer = await self._resolver.pointer(address)
+        hosts = self._at.pop(text, [])
+        if not pointer.names:
+            return
+        said = self._names[text] = (pointer.names, now, max(1.0, pointer.expires - time.monotonic()))
+        for host in hosts:
+            known = self._hosts.get(host)
+            if known is not None:
+                known.evidence = pointed(known.evidence, text, *said)
+                try:
+                    await self._learn(host, known)
+                except StoreError as error:
+                    self._booker.trouble(error)
