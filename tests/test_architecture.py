@@ -40,6 +40,8 @@ HEAVY = {"pyvips", "psycopg", "psycopg_pool", "duckdb", "playwright", "scrapy_pl
 STORE_INSIDES = {
     "stores.sqlite",
     "stores.memory",
+    "stores.memoryorigins",
+    "stores.anchored",
     "stores.files",
     "stores.schema",
     "stores.postgres",

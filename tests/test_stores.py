@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from anystore import SECOND, Clock, want
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -40,58 +41,11 @@ from scrapy_polite.stores.schema import VERSION, boot_id, same_boot
 from scrapy_polite.stores.sqlite import SQLiteStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from postgres import Database
 
 LIMITED = Cause("rate_limited", "429, Retry-After: 30", stated=True)
 ERROR = Cause("error", "503")
-SECOND = 1_000_000
-
-
-class Clock:
-    """Microseconds, moved by hand."""
-
-    def __init__(self) -> None:
-        self.micros = 1_000 * SECOND
-        self.tell: Callable[[int], object] = lambda _: None
-
-    def __call__(self) -> int:
-        return self.micros
-
-    def forward(self, seconds: float) -> None:
-        self.micros += round(seconds * SECOND)
-        self.tell(self.micros)
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, clock: Clock, tmp_path: Path) -> Iterator[Store]:
-    if request.param == "postgres":
-        yield from store_in(request.getfixturevalue("database"), clock)
-        return
-    store: Store = MemoryStore(clock) if request.param == "memory" else SQLiteStore(tmp_path / "store.sqlite", clock)
-    yield store
-    store.close()
-
-
-def store_in(database: Database, clock: Clock) -> Iterator[Store]:
-    """A Postgres store whose server reads the time from `clock`."""
-    store = open_store(database.url)
-    with database.connect() as db:
-        db.execute("CREATE TABLE public.time AS SELECT %s::bigint AS micros", (clock.micros,))
-        db.execute("CREATE OR REPLACE FUNCTION polite.clock() RETURNS bigint LANGUAGE sql AS 'SELECT micros FROM public.time'")
-        clock.tell = lambda micros: db.execute("UPDATE public.time SET micros = %s", (micros,))
-        yield store
-    store.close()
-
-
-def want(*keys: str, increment: int = SECOND, tolerance: int = 0) -> tuple[Demand, ...]:
-    return tuple(Demand(key, increment, tolerance) for key in keys)
 
 
 class TestEveryStore:
@@ -204,68 +158,6 @@ class TestEveryStore:
         clock.forward(30)
         assert store.book([want("site:a", increment=10)]) == [Booked(clock.micros, clock.micros)]
 
-    def test_the_first_anchors_name_the_origin_and_one_known_anchor_finds_it(self, store: Store) -> None:
-        assert store.origin(["cname:sites.test", "address:203.0.113.7"], "origin:sites.test") == "origin:sites.test"
-        assert store.origin(["address:203.0.113.7", "address:203.0.113.8"], "origin:other") == "origin:sites.test"
-        assert store.origin(["address:203.0.113.8"], "origin:third") == "origin:sites.test"
-        assert store.origin(["address:203.0.113.99"], "origin:lone") == "origin:lone"
-        assert store.origins() == {
-            "origin:sites.test": ["address:203.0.113.7", "address:203.0.113.8", "cname:sites.test"],
-            "origin:lone": ["address:203.0.113.99"],
-        }
-
-    def test_two_hosts_that_propose_one_name_are_one_origin(self, store: Store) -> None:
-        store.origin(["address:203.0.113.7"], "origin:o")
-        assert store.origin(["address:203.0.113.8"], "origin:o") == "origin:o"
-        assert store.origins() == {"origin:o": ["address:203.0.113.7", "address:203.0.113.8"]}
-
-    def test_an_anchor_given_twice_counts_once(self, store: Store) -> None:
-        store.origin(["address:203.0.113.7", "address:203.0.113.7"], "origin:o")
-        assert store.origins() == {"origin:o": ["address:203.0.113.7"]}
-
-    def test_without_anchors_the_name_stands_and_nothing_is_kept(self, store: Store) -> None:
-        assert store.origin([], "origin:example.com") == "origin:example.com"
-        assert store.origins() == {}
-
-    def test_origins_that_meet_become_the_oldest(self, store: Store) -> None:
-        for name in ("old", "young", "youngest"):
-            store.origin([f"address:{name}"], f"origin:{name}")
-        assert store.origin(["address:youngest", "new", "address:old"], "origin:x") == "origin:old"
-        assert store.origin(["address:young", "address:youngest"], "origin:x") == "origin:old"
-        assert store.origin(["more"], "origin:young") == "origin:old"
-        assert store.origin([], "origin:youngest") == "origin:old"
-        assert store.origins() == {"origin:old": ["address:old", "address:young", "address:youngest", "more", "new"]}
-
-    def test_an_alias_shares_due_time_and_hold_with_the_name_it_stands_for(self, store: Store, clock: Clock) -> None:
-        store.origin(["one"], "origin:old")
-        store.origin(["two"], "origin:young")
-        store.book([want("origin:young", increment=7 * SECOND)])
-        store.origin(["one", "two"], "origin:x")
-        assert store.peek(["origin:old", "origin:young"]) == {
-            "origin:old": Peek(7, 0, None),
-            "origin:young": Peek(7, 0, None),
-        }
-        assert store.book([want("site:a", "origin:young")]) == [Wait(7 * SECOND, "origin:young")]
-        clock.forward(7)
-        assert store.book([want("origin:young"), want("origin:old"), want("origin:young")]) == [
-            Booked(clock.micros, clock.micros),
-            Wait(SECOND, "origin:old"),
-            Wait(SECOND, "origin:young"),
-        ]
-        assert store.hold("origin:young", 5, ERROR) == 5
-        assert store.held() == [Held("origin:old", 5, ERROR)]
-        assert store.release("origin:young") is True
-        assert store.held() == []
-
-    @pytest.mark.parametrize(("old", "young"), [(30, 10), (10, 30), (0, 30), (30, 0)])
-    def test_when_origins_meet_the_later_hold_stays_with_its_cause(self, store: Store, old: int, young: int) -> None:
-        store.origin(["one"], "origin:old")
-        store.origin(["two"], "origin:young")
-        store.hold("origin:old", old, LIMITED)
-        store.hold("origin:young", young, ERROR)
-        store.origin(["one", "two"], "origin:x")
-        assert store.held() == [Held("origin:old", max(old, young), LIMITED if old > young else ERROR)]
-
     def test_purge_forgets_idle_keys_and_no_live_hold(self, store: Store, clock: Clock) -> None:
         store.book([want("site:idle"), want("site:held"), want("site:late", increment=90 * SECOND)])
         store.hold("site:held", 1_000, LIMITED)
@@ -281,16 +173,6 @@ class TestEveryStore:
         store.book([want(f"site:{number}") for number in range(10)])
         clock.forward(100)
         assert [store.purge(1, limit=4) for _ in range(4)] == [4, 4, 2, 0]
-
-    def test_purge_never_forgets_an_alias(self, store: Store, clock: Clock) -> None:
-        store.origin(["one"], "origin:old")
-        store.origin(["two"], "origin:young")
-        store.origin(["one", "two"], "origin:x")
-        store.book([want("origin:old")])
-        clock.forward(1_000)
-        store.purge(1)
-        store.hold("origin:young", 5, ERROR)
-        assert [held.key for held in store.held()] == ["origin:old"]
 
     def test_settle_moves_the_due_time_by_a_cost_known_afterwards(self, store: Store, clock: Clock) -> None:
         store.book([want("site:a", "origin:o")])
@@ -323,25 +205,10 @@ class TestEveryStore:
         clock.forward(30)
         assert store.book([want("site:a", "site:new")]) == [Booked(clock.micros, clock.micros)]
 
-    def test_settle_follows_aliases(self, store: Store) -> None:
-        store.origin(["one"], "origin:old")
-        store.origin(["two"], "origin:young")
-        store.origin(["one", "two"], "origin:x")
-        store.book([want("origin:young")])
-        store.settle("origin:young", 4 * SECOND)
-        assert store.peek(["origin:old"]) == {"origin:old": Peek(5, 0, None)}
-
     def test_a_cost_may_be_more_than_a_century(self, store: Store) -> None:
         store.book([want("site:a")])
         store.settle("site:a", 10**30)
         assert store.peek(["site:a"])["site:a"].due_in == LONGEST_HOLD + 1
-
-    def test_two_names_of_one_origin_in_a_want_are_one_key(self, store: Store, clock: Clock) -> None:
-        store.origin(["one"], "origin:old")
-        store.origin(["two"], "origin:young")
-        store.origin(["one", "two"], "origin:x")
-        assert store.book([want("origin:young", "site:a", "origin:old")]) == [Booked(clock.micros, clock.micros)]
-        assert store.peek(["origin:old", "site:a"]) == {"origin:old": Peek(2, 0, None), "site:a": Peek(1, 0, None)}
 
     def test_a_key_may_be_of_any_characters(self, store: Store, clock: Clock) -> None:
         keys = [
@@ -361,9 +228,9 @@ class TestEveryStore:
         assert store.peek(keys) == dict.fromkeys(keys, Peek(1, 0, None))
         for key in keys:
             assert store.hold(key, 5, Cause("error", key)) == 5
-            assert store.origin([f"{key} anchor"], key) == key
+            store.merge(f"{key} alias", key)
         assert {held.key: held.cause.reason for held in store.held()} == {key: key for key in keys}
-        assert store.origins() == {key: [f"{key} anchor"] for key in keys}
+        assert store.standing(f"{key} alias" for key in keys) == {f"{key} alias": key for key in keys}
 
     def test_a_new_key_in_the_middle_of_a_batch_is_only_made_when_it_is_booked(self, store: Store, clock: Clock) -> None:
         store.hold("site:held", 30, ERROR)
@@ -415,13 +282,11 @@ class TestEveryStore:
         for call in (
             store.now,
             store.held,
-            store.origins,
             lambda: store.book([want("site:a")]),
             lambda: store.hold("site:a", 1, ERROR),
             lambda: store.release("site:a"),
             lambda: store.settle("site:a", 1),
             lambda: store.peek(["site:a"]),
-            lambda: store.origin(["a"], "origin:o"),
             lambda: store.purge(1),
         ):
             with pytest.raises(StoreError, match="closed"):
@@ -613,10 +478,10 @@ class TestOneFile:
         one, two = (SQLiteStore(tmp_path / "store.sqlite", clock) for _ in range(2))
         one.book([want("site:a")])
         one.hold("site:b", 30, LIMITED)
-        one.origin(["anchor"], "origin:o")
+        one.merge("origin:young", "origin:o")
         assert two.book([want("site:a")]) == [Wait(SECOND, "site:a")]
         assert two.held() == [Held("site:b", 30, LIMITED)]
-        assert two.origin(["anchor"], "origin:x") == "origin:o"
+        assert two.standing(["origin:young"]) == {"origin:young": "origin:o"}
         one.close()
         two.close()
 

@@ -6,6 +6,7 @@ import asyncio
 import math
 import sys
 import time
+from dataclasses import replace
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
@@ -113,8 +114,9 @@ class Explainer:
         self._own = OwnAddresses(time.monotonic)
         copy = scratch_store()
         try:
-            for name, anchors in (kept.origins() if kept is not None else {}).items():
-                copy.origin(anchors, name)
+            if kept is not None:
+                for name, _ in kept.origins():
+                    copy.keep([replace(host, origin=name) for host in kept.hosts_of(name)])
         except StoreError as error:
             self._without_store(error)
         self._politeness = Politeness(config, copy, Resolver(config.dns_servers, config.dns_timeout), None, None)

@@ -45,8 +45,8 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
     if options.json:
         for hold in held:
             sys.stdout.write(f"{json.dumps(_hold(hold))}\n")
-        for name, anchors in origins.items():
-            sys.stdout.write(json.dumps({"origin": name, "anchors": anchors}) + "\n")
+        for name, hosts in origins:
+            sys.stdout.write(json.dumps({"origin": name, "hosts": hosts}) + "\n")
     else:
         sys.stdout.write(_as_text(held, origins))
     return 0
@@ -63,9 +63,9 @@ def _hold(hold: Held) -> dict[str, object]:
     }
 
 
-def _as_text(held: list[Held], origins: dict[str, list[str]]) -> str:
+def _as_text(held: list[Held], origins: list[tuple[str, int]]) -> str:
     lines = [f"Held: {len(held) or 'nothing'}"]
     lines += [f"  {hold.key}  {hold.seconds:.1f} s more  {hold.cause.kind}: {hold.cause.reason}" for hold in held]
     lines.append(f"Origins: {len(origins) or 'none yet'}")
-    lines += [f"  {name}  by {', '.join(anchors)}" for name, anchors in sorted(origins.items())]
+    lines += [f"  {name}  of {hosts} host{'s' * (hosts != 1)}" for name, hosts in origins]
     return "\n".join(lines) + "\n"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -46,6 +46,43 @@ class Held:
     cause: Cause
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a store keeps of one host. `origin`: where it was placed, by the name that it had then; `anchors`: what it points
+    at, in the judge's order, each once; `facts`: its evidence as JSON text, which no store reads."""
+
+    host: str
+    origin: str
+    confidence: float
+    anchors: tuple[str, ...]
+    facts: str
+
+
+class News(NamedTuple):
+    """What was kept after a version: `version`, up to which `hosts` tell everything; the hosts, in the order of their last
+    keeping; `ruled`: whether a ruling was made or taken back since. A ruling that runs out is no news."""
+
+    version: int
+    hosts: list[Kept]
+    ruled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What a person decided about a host, or about an origin's name; one ruling a subject, the newest.
+
+    `made` and `until` are seconds of the wall clock (time.time()); `until` None: for good.
+    """
+
+    subject: str
+    verb: Literal["join", "split"]
+    origin: str
+    author: str
+    reason: str
+    made: float
+    until: float | None
+
+
 class StoreError(Exception):
     """The store cannot answer. Whoever asked holds everything, says so once, and asks again later."""
 
@@ -58,8 +95,11 @@ class Store(Protocol):
     """Due times, holds and origins of all crawls that use it. Safe to use from several threads.
 
     Every method that takes a key follows aliases: an origin that turned out to be another one is that other one, for
-    its due time, holds and anchors. Times go out as seconds from now, or as microseconds of the store's own clock,
+    its due time and holds. Times go out as seconds from now, or as microseconds of the store's own clock,
     which wall clocks do not move. Any method may raise `StoreError`.
+
+    Names become one by `merge`, and only `split` takes them apart. An alias points to the name that stands, in one step,
+    and everybody's bookings follow it, however late their process learns of it.
     """
 
     @property
@@ -107,16 +147,89 @@ class Store(Protocol):
         ...
 
     def origin(self, anchors: Sequence[str], name: str) -> str:
-        """The name of the origin that `anchors` belong to; atomic, the first writer wins.
+        """The name of the origin that `anchors` belong to; if none is known, they belong to `name` from now on."""
+        ...
 
-        No anchor known: all of them belong to `name` from now on. Some known: the others join their origin. If they
-        belong to different origins, these are one: the oldest name stays, the others become aliases of it, and the
-        stricter of their due times and holds hold for it.
+    def merge(self, name: str, into: str) -> None:
+        """`name` and `into` are one origin from now on, with all names that are one with either.
+
+        What `into` stands for stands for all of them, from the later of both due times and of both holds (and the cause of
+        that). If they are one already, in whichever direction, nothing changes: so it may be told again, by anybody. It
+        takes nothing apart: a name that has moved from one origin to another is split from the first before.
         """
         ...
 
-    def origins(self) -> dict[str, list[str]]:
-        """The anchors of every origin, by its name; aliases are not names of their own."""
+    def split(self, name: str, of: str) -> None:
+        """`name` stands by itself again, and starts from due time, newest slot and hold of what it was one with.
+
+        All other names stay with `of`, which keeps due time and hold as well, since either may be what a refusal was heard
+        from. If `name` and `of` are not one, nothing changes: so it may be told again, by anybody, also after `name` was
+        merged into a third. `split(name, standing([name])[name])` frees a name whatever it stands for.
+        """
+        ...
+
+    def standing(self, names: Iterable[str]) -> dict[str, str]:
+        """The name that each of `names` stands for: itself, if it is no alias."""
+        ...
+
+    def ages(self, anchors: Iterable[str]) -> dict[str, int]:
+        """The number of each anchor: unique, the same in every process, the lower the older, and never given again.
+
+        Who asks first makes it. An anchor that nobody asked for, or pointed at, may be forgotten: see `forget_hosts`.
+        """
+        ...
+
+    def keep(self, hosts: Sequence[Kept]) -> int:
+        """Write what is known of `hosts`, all of it in one step, in place of what was kept of them; the version after it.
+
+        Every anchor has an age afterwards. Of a host that is there twice the later one is kept. Each keeping is news.
+        """
+        ...
+
+    def kept(self, hosts: Iterable[str]) -> dict[str, Kept]:
+        """What is kept of those among `hosts` of which something is."""
+        ...
+
+    def pointing_at(self, anchors: Iterable[str], most: int) -> dict[str, Kept]:
+        """The hosts that point at any of `anchors`, at most `most` for each of them: those that were kept first."""
+        ...
+
+    def news(self, since: int, most: int = 1000) -> News:
+        """What was kept after version `since`, at most `most` hosts; go on from the version that is answered.
+
+        Versions only grow, and are the same in every process: nothing that is written later has a lower one. A `since`
+        that no version has reached, because the store was made anew, counts as 0. Hosts that are forgotten are no news.
+        """
+        ...
+
+    def origins(self, most: int = 10_000) -> list[tuple[str, int]]:
+        """The origins of all kept hosts and how many hosts each has, by name; aliases are counted where they stand."""
+        ...
+
+    def hosts_of(self, origin: str, most: int = 1000) -> list[Kept]:
+        """The hosts that are kept under `origin` or a name that is one with it: under what stands first, then by alias, and
+        the ones that were kept first."""
+        ...
+
+    def rule(self, ruling: Ruling) -> None:
+        """Keep a ruling, in place of an earlier one on its subject. On disk before it returns."""
+        ...
+
+    def unrule(self, subject: str) -> bool:
+        """Take back the ruling on `subject`; whether there was one that had not run out."""
+        ...
+
+    def rulings(self) -> list[Ruling]:
+        """All rulings that have not run out, by subject."""
+        ...
+
+    def forget_hosts(self, idle: float, limit: int = 1000) -> int:
+        """Forget at most `limit` hosts that were not kept for `idle` seconds of the wall clock; how many.
+
+        Each call also looks at as many of the oldest anchors, and of the oldest aliases, and forgets those that were not
+        asked for in that time either: anchors that no host points at, and aliases under which no host is kept and that
+        no ruling names. Never a ruling. Give more than the time for which any process may go by an old placement.
+        """
         ...
 
     def purge(self, idle: float, limit: int = 1000) -> int:
@@ -189,6 +302,28 @@ def redacted_url(url: str) -> str:
 SHOWN = frozenset({"host", "hostaddr", "port", "user", "dbname", "sslmode", "connect_timeout", "target_session_attrs"})
 NO_PORT = re.compile(r"(\[[^\]]*\])|:(?!\d*(?:,|$))[^,]*")
 """After a host's name: what stands where a port should, but is none. Somebody forgot the "@host"."""
+
+
+DAY = 86_400.0
+"""Seconds. How often it is written down that an anchor or an alias is still asked for."""
+
+
+def each_once(hosts: Iterable[Kept]) -> list[Kept]:
+    """What `keep` writes: every host once, as it was given last; every anchor once."""
+    last = {kept.host: kept for kept in hosts}
+    return [replace(last[host], anchors=tuple(dict.fromkeys(last[host].anchors))) for host in last]
+
+
+def checked(ruling: Ruling) -> Ruling:
+    """The ruling, if it is one that can be kept. Raises `ValueError` that names what is wrong."""
+    if ruling.verb not in ("join", "split"):
+        raise ValueError(f'a ruling on {ruling.subject!r}: the verb is {ruling.verb!r}. Give "join" or "split"')
+    if not ruling.subject:
+        raise ValueError("a ruling without a subject: give a host, or the name of an origin")
+    for what, seconds in (("made", ruling.made), ("until", ruling.until)):
+        if seconds is not None and not math.isfinite(seconds):
+            raise ValueError(f"a ruling on {ruling.subject!r}: {what} is {seconds!r}. Give seconds, or for until None")
+    return ruling
 
 
 def settle_micros(micros: int) -> int:

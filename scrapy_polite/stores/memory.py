@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING
 
 from scrapy_polite.limits.gcra import NEW, Booked, Demand, Row, Wait, decide, settled, take
 
-from .base import MICRO, Cause, Held, Peek, StoreError, hold_micros, settle_micros
+from .anchored import ByAnchors
+from .base import MICRO, Cause, Held, Peek, StoreError, checked, hold_micros, settle_micros
+from .memoryorigins import Known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from scrapy_polite.limits.gcra import Want
+
+    from .base import Kept, News, Ruling
 
 
 def monotonic_micros() -> int:
@@ -22,21 +26,22 @@ def monotonic_micros() -> int:
     return time.monotonic_ns() // 1000
 
 
-class MemoryStore:
-    """A `Store` in memory. `clock` answers microseconds and never goes back."""
+class MemoryStore(ByAnchors):
+    """A `Store` in memory. `clock` answers microseconds and never goes back; `wall` the seconds of the wall clock."""
 
     blocking = False
 
-    def __init__(self, clock: Callable[[], int] = monotonic_micros) -> None:
+    def __init__(self, clock: Callable[[], int] = monotonic_micros, wall: Callable[[], float] = time.time) -> None:
         self._clock = clock
+        self._wall = wall
         self._lock = Lock()
         self._open = True
         self._rows: dict[str, Row] = {}
         self._causes: dict[str, Cause] = {}
         self._alias: dict[str, str] = {}
-        # Names in order of age, each with its anchors; and the other way round.
-        self._anchors: dict[str, list[str]] = {}
-        self._named: dict[str, str] = {}
+        # When each alias was last asked for.
+        self._asked: dict[str, float] = {}
+        self._known = Known()
 
     def now(self) -> int:
         self._check()
@@ -118,39 +123,124 @@ class MemoryStore:
                 if self._rows[key].hold > now
             ]
 
-    def origin(self, anchors: Sequence[str], name: str) -> str:
+    def merge(self, name: str, into: str) -> None:
         with self._lock:
             self._check()
-            met = {self._named[anchor] for anchor in anchors if anchor in self._named}
-            age = {known: position for position, known in enumerate(self._anchors)} if len(met) > 1 else {}
-            oldest, *younger = sorted(met, key=lambda known: age.get(known, 0)) or [self._alias.get(name, name)]
-            for other in younger:
-                self._absorb(other, oldest)
-            known = self._anchors.setdefault(oldest, []) if anchors else []
-            for anchor in anchors:
-                if anchor not in self._named:
-                    self._named[anchor] = oldest
-                    known.append(anchor)
-            return oldest
-
-    def _absorb(self, younger: str, older: str) -> None:
-        for anchor in self._anchors[younger]:
-            self._named[anchor] = older
-        self._anchors[older] += self._anchors.pop(younger)
-        for alias, target in self._alias.items():
-            if target == younger:
+            younger, older = self._alias.get(name, name), self._alias.get(into, into)
+            if younger == older:
+                return
+            asked = self._wall()
+            for alias in (younger, *self._names_of(younger)):
                 self._alias[alias] = older
-        self._alias[younger] = older
-        one, two = self._rows.get(older, NEW), self._rows.pop(younger, NEW)
-        cause = self._causes.pop(younger, None)
-        if cause is not None and two.hold > one.hold:
-            self._causes[older] = cause
-        self._rows[older] = Row(max(one.due, two.due), max(one.last, two.last), max(one.hold, two.hold))
+                self._asked[alias] = asked
+            self._hand_on(younger, older)
+            self._rows.pop(younger, None)
+            self._causes.pop(younger, None)
 
-    def origins(self) -> dict[str, list[str]]:
+    def split(self, name: str, of: str) -> None:
         with self._lock:
             self._check()
-            return {name: sorted(anchors) for name, anchors in self._anchors.items()}
+            root = self._alias.get(name, name)
+            if root != self._alias.get(of, of) or (name == root and of == root):
+                return
+            if name != root:
+                self._unalias(name)
+                self._hand_on(root, name)
+                return
+            # The name that stands leaves: what is one with it stays with `of`.
+            self._unalias(of)
+            for alias in self._names_of(name):
+                self._alias[alias] = of
+            self._hand_on(name, of)
+
+    def _names_of(self, root: str) -> list[str]:
+        return sorted(alias for alias, target in self._alias.items() if target == root)
+
+    def _unalias(self, name: str) -> None:
+        del self._alias[name], self._asked[name]
+
+    def _hand_on(self, one: str, other: str) -> None:
+        """`other` is due no earlier than `one`, and held as long, for the reason of whichever hold is later."""
+        given, had = self._rows.get(one), self._rows.get(other, NEW)
+        if given is None:
+            return
+        if one in self._causes and given.hold > had.hold:
+            self._causes[other] = self._causes[one]
+        self._rows[other] = Row(max(given.due, had.due), max(given.last, had.last), max(given.hold, had.hold))
+
+    def standing(self, names: Iterable[str]) -> dict[str, str]:
+        with self._lock:
+            self._check()
+            now, found = self._wall(), {}
+            for name in names:
+                found[name] = self._alias.get(name, name)
+                if name in self._asked:
+                    self._asked[name] = now
+            return found
+
+    def ages(self, anchors: Iterable[str]) -> dict[str, int]:
+        with self._lock:
+            self._check()
+            return self._known.ages(anchors, self._wall())
+
+    def keep(self, hosts: Sequence[Kept]) -> int:
+        with self._lock:
+            self._check()
+            return self._known.keep(hosts, self._wall())
+
+    def kept(self, hosts: Iterable[str]) -> dict[str, Kept]:
+        with self._lock:
+            self._check()
+            return self._known.kept(hosts)
+
+    def pointing_at(self, anchors: Iterable[str], most: int) -> dict[str, Kept]:
+        with self._lock:
+            self._check()
+            return self._known.pointing_at(anchors, most)
+
+    def news(self, since: int, most: int = 1000) -> News:
+        with self._lock:
+            self._check()
+            return self._known.news(since, most)
+
+    def origins(self, most: int = 10_000) -> list[tuple[str, int]]:
+        with self._lock:
+            self._check()
+            return self._known.origins(self._alias, most)
+
+    def hosts_of(self, origin: str, most: int = 1000) -> list[Kept]:
+        with self._lock:
+            self._check()
+            root = self._alias.get(origin, origin)
+            return self._known.hosts_of([root, *self._names_of(root)], most)
+
+    def rule(self, ruling: Ruling) -> None:
+        checked(ruling)
+        with self._lock:
+            self._check()
+            self._known.rule(ruling)
+
+    def unrule(self, subject: str) -> bool:
+        with self._lock:
+            self._check()
+            return self._known.unrule(subject, self._wall())
+
+    def rulings(self) -> list[Ruling]:
+        with self._lock:
+            self._check()
+            return self._known.rulings(self._wall())
+
+    def forget_hosts(self, idle: float, limit: int = 1000) -> int:
+        with self._lock:
+            self._check()
+            now = self._wall()
+            gone = self._known.forget(now - idle, limit)
+            for name in [name for name, asked in self._asked.items() if asked < now - idle][: max(0, limit)]:
+                if self._known.names(name):
+                    self._asked[name] = now
+                else:
+                    self._unalias(name)
+            return gone
 
     def purge(self, idle: float, limit: int = 1000) -> int:
         with self._lock:
