@@ -71,12 +71,14 @@ KNOWN_NAMES: Final = 20_000
 class _Host:
     """What this process knows of a host that it visits."""
 
-    __slots__ = ("evidence", "judged", "pages", "read", "written")
+    __slots__ = ("evidence", "judged", "pages", "placement", "read", "written")
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
         self.judged: tuple[object, ...] = ()
         """What the judge and the store were told last, without its times."""
+        self.placement: Placement | None = None
+        """Its last, before what people have ruled."""
         self.written = 0.0
         self.pages = 0
         self.read = 0.0
@@ -150,14 +152,16 @@ class Placing:
 
     def of(self, host: str) -> Placement:
         """The host's placement as things stand. Only for a host that was placed."""
-        if not self._judge.knows(host):
-            # It began anew since; what this process knows of the host is enough until the host is placed again.
-            self._judge.learn(host, *self._alone(host))
-        return self._rulings.over(self._judge.place(host))
-
-    def is_known(self, host: str) -> bool:
-        """Whether the host was placed in this process, and not forgotten."""
-        return host in self._hosts
+        known = self._hosts.get(host)
+        if self._judge.knows(host):
+            placement = self._judge.place(host)
+            if known is not None:
+                known.placement = placement
+        else:
+            # It began anew since; the last one stands until the host is placed again.
+            assert known is not None and known.placement is not None
+            placement = known.placement
+        return self._rulings.over(placement)
 
     def has_answered(self, host: str) -> bool:
         """Whether any response of the host has told what it is, here or in an earlier crawl."""
@@ -192,18 +196,17 @@ class Placing:
         """Learn what other processes have written, let expired evidence go, and obey new rulings. ``StoreError`` as the
         store has it."""
         if self._version is None:
-            self._version = await self._ask(self._store.version)
+            self._version = await self._ask(self._store.keep, [])
             self._rulings.replace(await self._ask(self._store.rulings))
         while True:
-            version, rows, ruled = await self._ask(self._store.news, self._version)
-            if ruled:
+            news = await self._ask(self._store.news, self._version)
+            if news.ruled:
                 self._rulings.replace(await self._ask(self._store.rulings))
-            met = [row for row in rows if self._concerns(row)]
+            met = [row for row in news.hosts if self._concerns(row)]
             if met:
                 await self._learn_rows(met)
-            done = version == self._version
-            self._version = version
-            if done or not rows:
+            self._version = news.version
+            if not news.hosts:
                 break
         await self._let_go()
         self._rulings.expire(self._wall())
@@ -231,11 +234,6 @@ class Placing:
             found = Evidence(host, ()) if kept is None else Evidence.from_json(host, kept.facts)
             known = self._hosts.setdefault(host, _Host(found))
         return known
-
-    def _alone(self, host: str) -> tuple[Pointing, dict[str, int]]:
-        points = pointing(self._hosts[host].evidence, self._wall(), self._table)
-        # Row numbers are asked for when it is learned the next time; until then it stands by itself.
-        return points, {anchor: self._judge.age(anchor) for anchor in (*points.strong, *points.weak)}
 
     async def _learn(self, host: str, known: _Host) -> None:
         """Judge the host anew where its evidence says something else than before, and write it down."""
@@ -309,10 +307,7 @@ class Placing:
             if host not in self._hosts:
                 neighbours.append(host)
             elif self._judge.knows(host):
-                points, ages = self._alone(host)
-                self._judge.learn(host, points, ages)
-                if points.expires > now:
-                    heapq.heappush(self._expiring, (points.expires, host))
+                await self._learn(host, self._hosts[host])
         if neighbours:
             rows = await self._ask(self._store.kept, neighbours)
             for host in neighbours:
