@@ -1,0 +1,1 @@
+"""What makes the tables of the package from published lists. Not installed with it."""
