@@ -15,6 +15,8 @@ from typing import Any
 from scrapy_polite.guard.allowing import Allowed, allowed_from
 from scrapy_polite.naming.buckets import STYLES, Stores, Style
 from scrapy_polite.naming.hosts import Invalid, canonical_host, parse
+from scrapy_polite.origins.edges import KNOWN, EdgeTable
+from scrapy_polite.origins.ownedges import own_edges
 
 __all__ = ["FormError"]
 
@@ -171,6 +173,17 @@ def stores(value: object) -> Stores:
             raise FormError(f"{style!r}, of {host}, is none of {', '.join(STYLES)}")
         listed[host] = known
     return Stores(listed)
+
+
+def edges(value: object) -> EdgeTable:
+    """What is known of edges, with what the operator says of them."""
+    value = _from_json(value)
+    try:
+        return KNOWN.with_rows(own_edges(value if isinstance(value, Mapping) else sequence(value)))
+    except FormError:
+        raise
+    except ValueError as error:
+        raise FormError(str(error)) from None
 
 
 def _split_server(server: str) -> tuple[str, str]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from scrapy_polite.naming.buckets import Stores
+    from scrapy_polite.origins.edges import EdgeTable
 
 __all__ = ["SETTINGS", "TAKEN_OVER", "Config", "Setting"]
 
@@ -137,6 +138,19 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
         "How sure evidence must be to place a site at an origin that it shares with others. Below it the site stays with its "
         "registrable domain. One shared address is worth 0.93, one CNAME target 0.97, headers that look alike 0.81.",
         forms.number(low=0, high=1),
+    ),
+    Setting(
+        "POLITE_EDGES",
+        [],
+        "a list of networks and domains, or a dict from providers to "
+        '`{"networks": [...], "suffixes": [...], "unit": ..., "label": ...}` or None',
+        "What you know of content delivery networks and platforms, over what the package knows "
+        '([edges](edges.md)). A list is one edge without a name: `["203.0.113.0/24", "cdn.regio.example"]`. In a dict each '
+        "provider has a name of small letters, digits and hyphens, which its keys carry; `unit` is `shared` (a name or network "
+        "for many customers, the default), `customer` (a name per customer) or `tenant` (a platform on which every site is a "
+        'customer by himself). `{"cloudflare": None}` leaves a provider of the package out. Name only what is certain: behind '
+        "an edge an address no longer says that two sites share a server.",
+        forms.edges,
     ),
     Setting("POLITE_ORIGIN_CONCURRENCY", 8, "a whole number from 1", "Requests in flight per origin and process.", forms.count),
     Setting(
@@ -311,6 +325,7 @@ class Config:
     """Asked by name."""
     trusted_browser: bool
     stores: Stores
+    edges: EdgeTable
     report_only: bool
     width: int
     """Of a slot, in microseconds."""
@@ -362,6 +377,7 @@ class Config:
             trusted_proxies=trusted,
             trusted_browser=value("POLITE_TRUSTED_BROWSER"),
             stores=value("POLITE_BUCKET_HOSTS"),
+            edges=value("POLITE_EDGES"),
             report_only=value("POLITE_GUARD") == "report",
             width=round(value("POLITE_SLOT_WIDTH") * MICROSECONDS),
             max_wait=value("POLITE_MAX_WAIT"),

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -120,15 +120,23 @@ class Spans:
         return bisect_right(self.edges, number) % 2 == 1
 
 
-class RowIndex:
+class HasNetwork(Protocol):
+    @property
+    def network(self) -> Network: ...
+
+
+R = TypeVar("R", bound=HasNetwork)
+
+
+class RowIndex(Generic[R]):
     """Rows of one IP version that may lie inside each other; `find` answers the narrowest one around an address."""
 
     __slots__ = ("_rows", "starts")
 
-    def __init__(self, rows: Iterable[Row]) -> None:
+    def __init__(self, rows: Iterable[R]) -> None:
         starts: list[int] = [0]
-        speaking: list[Row | None] = [None]
-        around: list[tuple[int, Row]] = []  # open rows and where they end, the narrowest last
+        speaking: list[R | None] = [None]
+        around: list[tuple[int, R]] = []  # open rows and where they end, the narrowest last
         for row in sorted(rows, key=lambda row: (int(row.network.network_address), row.network.prefixlen)):
             first, end = int(row.network.network_address), int(row.network.broadcast_address) + 1
             self._leave(around, first, starts, speaking)
@@ -139,14 +147,14 @@ class RowIndex:
         self.starts, self._rows = starts, speaking
 
     @staticmethod
-    def _leave(around: list[tuple[int, Row]], until: int, starts: list[int], speaking: list[Row | None]) -> None:
+    def _leave(around: list[tuple[int, R]], until: int, starts: list[int], speaking: list[R | None]) -> None:
         """Close the rows that end at or before `until`; the row around each speaks again from there."""
         while around and around[-1][0] <= until:
             end, _ = around.pop()
             starts.append(end)
             speaking.append(around[-1][1] if around else None)
 
-    def find(self, number: int) -> Row | None:
+    def find(self, number: int) -> R | None:
         return self._rows[bisect_right(self.starts, number) - 1]
 
 

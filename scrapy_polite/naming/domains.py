@@ -8,7 +8,7 @@ from typing import Final
 
 import tldextract
 
-__all__ = ["registrable_domain"]
+__all__ = ["is_registry_suffix", "registrable_domain"]
 
 # No list URLs and no cache directory: the bundled snapshot only, so that two processes always agree. Private suffixes
 # are on, because two customers of one platform (`a.github.io`, `b.github.io`) are two domains: https://publicsuffix.org/
@@ -32,6 +32,13 @@ def registrable_domain(host: str) -> str:
     if found.suffix:
         return host
     return ".".join(host.split(".")[-_UNKNOWN_SUFFIX_LABELS:])
+
+
+def is_registry_suffix(host: str) -> bool:
+    """Whether a canonical name is a registry's, below which anybody registers domains: ``com``, ``co.uk``. A company's part
+    of the list (``github.io``) is none."""
+    found = _EXTRACT.extract_str(host)
+    return bool(found.suffix) and not found.domain and not found.is_private
 
 
 def _is_address(host: str) -> bool:

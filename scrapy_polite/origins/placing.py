@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy_polite.naming.domains import registrable_domain
 from scrapy_polite.naming.hosts import literal
-from scrapy_polite.origins.edges import edge_of, suffix_row
+from scrapy_polite.origins.edges import KNOWN, EdgeTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,14 +45,14 @@ class Placement:
     confidence: float
 
 
-def place(host: str, chain: Sequence[str], addresses: Sequence[IPAddress]) -> Placement:
-    """The placement of a canonical host with this CNAME chain and these addresses.
+def place(host: str, chain: Sequence[str], addresses: Sequence[IPAddress], edges: EdgeTable = KNOWN) -> Placement:
+    """The placement of a canonical host with this CNAME chain and these addresses, by what is known of `edges`.
 
     Behind an edge addresses are nobody's; a CNAME target that is not the edge's still places: a platform's own name
     (``sites.platform.test``) leads there, whatever stands between.
     """
-    edge = edge_of(host, chain, addresses)
-    target = next((name for name in reversed(chain) if suffix_row(name) is None), None)
+    edge = edges.edge_of(host, chain, addresses)
+    target = next((name for name in reversed(chain) if edges.row_of_name(name) is None), None)
     anchors: list[str] = []
     evidence: list[str] = []
     doubt = 1.0
