@@ -13,7 +13,7 @@ FUZZ_SECONDS ?= 60
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test fuzz compare bench-limits lint types docs clean
+.PHONY: help demo test fuzz compare bench-limits edges lint types docs clean
 
 help:
 	@echo 'make demo      set up, crawl the town politely, and prove it (DEMO="--short" for a quick one)'
@@ -21,6 +21,7 @@ help:
 	@echo 'make fuzz      look for URLs that break the names, for FUZZ_SECONDS (default 60)'
 	@echo 'make compare   the same town with stock Scrapy, with AutoThrottle, and with scrapy_polite: one table'
 	@echo 'make bench-limits  what the limits cost and how well they are kept (BENCH="--short" for a quick one)'
+	@echo 'make edges     renew the table of edges from what the providers publish (EDGES="--from DIR" from files)'
 	@echo 'make lint types docs'
 
 $(READY): setup.cfg pyproject.toml
@@ -76,6 +77,10 @@ compare: $(READY)
 bench-limits: $(READY)
 	@$(BIN)/pip install -q -e '.[bench]'
 	$(BIN)/python -m benchmarks $(BENCH)
+
+# The lists of today, with today's date; what looks wrong is refused, and nothing is written then.
+edges: $(READY)
+	$(BIN)/python -m tools.make_edges --dated $$(date -u +%Y-%m) $(EDGES)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -42,7 +42,9 @@ HeaderKind = Literal["volatile", "configuration", "value", "edge", "hoster", "so
 
 _RUNS: Final = re.compile(r"(?=[a-f]*[0-9])[0-9a-f]{4,}|[0-9]+")
 _VERSION: Final = re.compile(r"\s*(?:[/(;,\[].*|(?:\s|[-_])v?[0-9].*)\Z", re.DOTALL)
-_LEFT_OVER: Final = re.compile(r"(?:\s+v\.?|[\s_.-]+)\Z")
+_LEFT_OVER: Final = re.compile(r"(?:\sv\.?|[\s_.-])+\Z")
+_LONGEST: Final = 200
+"""No name is longer; what a server makes up beyond it costs nothing to read."""
 
 # Names that end in what a site or a visitor has of his own: longer ones are known by their beginning.
 _VOLATILE_BEGINNINGS: Final = (
@@ -58,13 +60,13 @@ _COOKIE_BEGINNINGS: Final = (
 def cookie_shape(name: str) -> str:
     """A cookie's name in lower case, with every run of digits, and of four or more hex digits with a decimal one among them,
     as ``#``: ``wp-settings-7`` and ``wp-settings-12`` are one name."""
-    return _RUNS.sub("#", name.strip().lower())
+    return _RUNS.sub("#", name[:_LONGEST].strip().lower())
 
 
 def value_shape(value: str) -> str:
     """A product's name in lower case without its version and remarks: ``PHP/8.1.2`` is ``php``, ``Drupal 10 (https://...)``
     is ``drupal``. Of a list it is the first."""
-    return _LEFT_OVER.sub("", _VERSION.sub("", value.strip().lower()))
+    return _LEFT_OVER.sub("", _VERSION.sub("", value[:_LONGEST].strip().lower()))
 
 
 class _Group(TypedDict):
