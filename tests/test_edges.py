@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from ipaddress import IPv4Address, IPv6Address, ip_address
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -19,6 +21,8 @@ from scrapy_polite.origins.edges import KNOWN, UNITS, EdgeTable, Entry, OwnEdges
 from scrapy_polite.origins.ownedges import own_edges
 from scrapy_polite.settings import Config
 
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT / "scrapy_polite" / "origins" / "data"
 ENTRIES = list(KNOWN.entries())
 SUFFIXES = [entry for entry in ENTRIES if entry.suffix is not None]
 NETWORKS = [entry for entry in ENTRIES if entry.network is not None]
@@ -168,6 +172,27 @@ def test_the_data_is_read_when_a_host_is_looked_up_and_not_at_import() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_page_says_how_many_rows_there_are() -> None:
+    page = (ROOT / "docs" / "edges.md").read_text(encoding="utf-8")
+    rows = list(json.loads((DATA / "edges.json").read_text(encoding="utf-8"))["rows"])
+    platforms = sum("suffix" in row and row["kind"] == "platform" for row in rows)
+    others = sum("suffix" in row and row["kind"] != "platform" for row in rows)
+    assert f"has {others} suffixes of content delivery networks and firewalls, {platforms} of platforms" in page
+    assert f"of {len(rows)} rows by hand {sum(row['checked'] for row in rows)} are `checked`" in page
+    software = [row[0] for row in json.loads((DATA / "software.json").read_text(encoding="utf-8"))["rows"]]
+    counted = [software.count(of) for of in ("header", "cookie", "value")]
+    assert "has {} headers, {} cookies and {} products".format(*counted) in page
+    assert f"{len({row['provider'] for row in rows})} providers" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_a_row_by_hand_is_one_line_and_they_are_sorted() -> None:
+    text = (DATA / "edges.json").read_text(encoding="utf-8")
+    rows = json.loads(text)["rows"]
+    assert rows == sorted(rows, key=lambda row: (row["provider"], "networks" in row, row.get("suffix") or row["networks"]))
+    assert sum(line.startswith('{"provider": ') for line in text.splitlines()) == len(rows)
+    assert all(json.loads(line.rstrip(",")) in rows for line in text.splitlines() if line.startswith('{"provider": '))
 
 
 # What an operator says.
