@@ -1,0 +1,179 @@
+"""From evidence to anchors: what a host points at, as the judge sees it. Pure.
+
+An anchor is something that servers have, written ``kind:value``. *Strong* ones place a host by themselves: ``cname:`` (a
+name in somebody else's domain that the host is a CNAME for) and ``address:``. *Weak* ones count in company only: ``pointer:``
+(the domain of the machine's operator), ``certificate:`` and ``network:`` (each with a marker), ``marker:``. Two more are
+there to be counted: ``router:`` (an address behind a self-service platform's name) and ``domain:``.
+
+Nothing that belongs to an edge is an anchor, except the name that one customer has there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import ip_address, ip_network
+from typing import TYPE_CHECKING, Final, Protocol
+
+from scrapy_polite.naming.domains import registrable_domain
+from scrapy_polite.origins.edges import edge_of, suffix_row
+from scrapy_polite.origins.evidence import standing
+from scrapy_polite.origins.pointers import operator_domain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy_polite.naming.hosts import IPAddress
+    from scrapy_polite.origins.edges import Edge
+    from scrapy_polite.origins.evidence import Evidence
+
+__all__ = ["Pointing", "Table", "pointing"]
+
+#: Anchors of a kind a host has at most: enough to be met again, and a bound on what one host can weld together.
+MOST_CNAMES: Final = 3
+MOST_ADDRESSES: Final = 8
+MOST_MARKERS: Final = 3
+MOST_POINTERS: Final = 2
+
+#: Networks that hosters give out as one: neighbours in them are joined by a marker in common, never alone. Some give every
+#: site an IPv6 address of its own inside one /64, so a /64 says no more than a /24.
+NETWORK_V4: Final = 24
+NETWORK_V6: Final = 64
+
+_SEEN: Final = 1 << 32
+"""Makes the hash of a look that was seen differ from 0, which is "no response yet"."""
+
+
+class _Row(Protocol):
+    @property
+    def unit(self) -> str: ...
+
+
+class Table(Protocol):
+    """What the anchors need of a table of edges."""
+
+    def row_of_name(self, name: str) -> _Row | None: ...
+
+    def row_of_address(self, address: str) -> _Row | None: ...
+
+    def edge_of(self, host: str, chain: Sequence[str], addresses: Sequence[IPAddress]) -> Edge | None: ...
+
+
+class _Today:
+    def row_of_name(self, name: str) -> _Row | None:
+        return suffix_row(name)
+
+    def row_of_address(self, address: str) -> _Row | None:
+        return _SHARED if edge_of("", (), (ip_address(address),)) else None
+
+    def edge_of(self, host: str, chain: Sequence[str], addresses: Sequence[IPAddress]) -> Edge | None:
+        return edge_of(host, chain, addresses)
+
+
+@dataclass(frozen=True)
+class _Unit:
+    unit: str
+
+
+_SHARED: Final = _Unit("shared")
+KNOWN: Final[Table] = _Today()
+
+
+@dataclass(frozen=True, slots=True)
+class Pointing:
+    """What a host points at.
+
+    `configuration` and `product` are stable hashes of its last page's look (0: no page yet), `tells` how much they say.
+    `edge` is the edge in front of it. `peer` is the anchor of the address that really answered. `expires` is the time, in
+    unix seconds, at which the first of its facts runs out: then it is to be made again.
+    """
+
+    strong: tuple[str, ...] = ()
+    weak: tuple[str, ...] = ()
+    configuration: int = 0
+    product: int = 0
+    tells: int = 0
+    edge: Edge | None = None
+    peer: str | None = None
+    expires: float = float("inf")
+
+
+def pointing(evidence: Evidence, now: float, table: Table = KNOWN) -> Pointing:
+    """What the facts that count at `now` make a host point at."""
+    host = evidence.host
+    own = registrable_domain(host)
+    facts, expires = standing(evidence.facts, now)
+    values: dict[str, list[str]] = {}
+    for fact in facts:
+        values.setdefault(fact.kind, []).append(fact.value)
+    chain = values.get("cname", [])
+    names, tenant, behind = _names(chain, own, host, table)
+    peers = values.get("peer", [])[:1]
+    rows = {address: table.row_of_address(address) for address in dict.fromkeys(peers + values.get("address", []))}
+    answer = [fact.value for fact in facts if fact.kind == "address" and not fact.absent] or peers
+    edge = None
+    if behind or (answer and all(rows[address] for address in answer)):
+        edge = table.edge_of(host, chain, [ip_address(address) for address in answer])
+        tenant = tenant or any(row is not None and row.unit == "tenant" for row in rows.values())
+    free = [address for address, row in rows.items() if row is None][:MOST_ADDRESSES]
+    markers = [] if tenant else values.get("marker", [])[:MOST_MARKERS]
+    addresses = [] if tenant else free
+    strong = [f"cname:{name}" for name in names] + [f"address:{address}" for address in sorted(addresses)]
+    weak = [f"router:{address}" for address in sorted(free)] if tenant else []
+    weak += _operators(values.get("pointer", []), addresses, own)
+    weak += (f"marker:{marker}" for marker in markers)
+    if addresses:
+        network = _network(addresses[0])
+        weak += (f"network:{network}/{marker}" for marker in markers)
+        for value in values.get("certificate", [])[:1]:
+            fingerprint, others, _ = value.split(" ", 2)
+            if others != "0" and markers:
+                weak.append(f"certificate:{fingerprint}/{markers[0]}")
+    weak.append(f"domain:{own}")
+    return Pointing(
+        strong=tuple(strong),
+        weak=tuple(weak),
+        configuration=_look(values, "configuration"),
+        product=_look(values, "product"),
+        tells=min(int(values["tells"][0]), 255) if "tells" in values else 0,
+        edge=edge,
+        peer=f"address:{peers[0]}" if peers and peers[0] in addresses else None,
+        expires=expires,
+    )
+
+
+def _names(chain: Sequence[str], own: str, host: str, table: Table) -> tuple[list[str], bool, bool]:
+    """The names that place, whether one of the chain is a self-service platform's, and whether one is any edge's."""
+    names: list[str] = []
+    tenant = False
+    behind = table.row_of_name(host) is not None
+    for name in chain:
+        row = table.row_of_name(name)
+        if row is not None:
+            behind = True
+            tenant = tenant or row.unit == "tenant"
+        if (row is None or row.unit == "customer") and registrable_domain(name) != own:
+            names.append(name)
+    # The deeper a name lies, the more share it.
+    return names[-MOST_CNAMES:], tenant, behind
+
+
+def _operators(pointers: Sequence[str], addresses: Sequence[str], own: str) -> list[str]:
+    found: dict[str, None] = {}
+    for value in pointers:
+        address, _, name = value.partition(" ")
+        if address in addresses and (domain := operator_domain(name, address, own)) is not None:
+            found[f"pointer:{domain}"] = None
+    return sorted(found)[:MOST_POINTERS]
+
+
+def _network(address: str) -> str:
+    if ":" not in address:
+        return address.rpartition(".")[0] + ".0"
+    return str(ip_network((address, NETWORK_V6), strict=False).network_address)
+
+
+def _look(values: dict[str, list[str]], kind: str) -> int:
+    try:
+        return int(values[kind][0], 16) | _SEEN if kind in values else 0
+    except ValueError:
+        return 0

@@ -1,0 +1,64 @@
+"""The operator of a machine, from the PTR names of its address. Pure.
+
+``web07.acme.net`` names an operator. ``static.7.113.0.203.clients.hoster.example`` only spells the address out: whoever rents
+a machine gets such a name, and it says nothing about who rents it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from ipaddress import IPv4Address, ip_address
+from typing import Final
+
+from scrapy_polite.naming.domains import registrable_domain
+
+__all__ = ["operator_domain", "spells"]
+
+#: Numbers of an IPv4 address that a name must show to spell it: some names leave the first one out.
+NUMBERS_SPELT: Final = 3
+
+#: Domains that hosters and clouds name rented machines in, by their own documentation.
+GENERIC: Final = frozenset(("amazonaws.com", "googleusercontent.com", "your-server.de", "linodeusercontent.com", "ovh.net"))
+
+_NUMBERS: Final = re.compile(r"[0-9]+")
+_NOT_HEX: Final = re.compile(r"[^0-9a-f]+")
+
+
+def operator_domain(name: str, address: str, own: str) -> str | None:
+    """The registrable domain of whoever runs the machine at `address`; None if its PTR name does not say.
+
+    `own` is the registrable domain of the host in question: a machine named after its one site joins it to nobody.
+    """
+    name = name.rstrip(".").lower()
+    if "." not in name or is_generic_pointer(name) or spells(name, address):
+        return None
+    domain = registrable_domain(name)
+    return None if domain == own else domain
+
+
+def is_generic_pointer(name: str) -> bool:
+    return any(name == domain or name.endswith(f".{domain}") for domain in GENERIC)
+
+
+def spells(name: str, address: str) -> bool:
+    """Whether a PTR name spells its address: in decimal, forwards or backwards, padded or not, in hex, or as one number;
+    of IPv6 in groups or in nibbles."""
+    ip = ip_address(address)
+    if isinstance(ip, IPv4Address):
+        octets = Counter(address.split("."))
+        numbers = Counter(number.lstrip("0") or "0" for number in _NUMBERS.findall(name))
+        if sum((octets & numbers).values()) >= NUMBERS_SPELT or str(int(ip)) in numbers:
+            return True
+        padded = [f"{int(octet):03d}" for octet in address.split(".")]
+        squeezed = re.sub(r"[.-]", "", name)
+        hexed = [f"{int(octet):02x}" for octet in address.split(".")]
+        ways = ("".join(padded), "".join(reversed(padded)), "".join(hexed), "".join(reversed(hexed)))
+        return any(way in squeezed for way in ways)
+    nibbles = f"{int(ip):032x}"
+    squeezed = re.sub(r"[.-]", "", name)
+    if nibbles in squeezed or nibbles[::-1][:16] in squeezed or nibbles[16:] in squeezed:
+        return True
+    groups = Counter(group.lstrip("0") for group in ip.exploded.split(":") if group.lstrip("0"))
+    shown = Counter(part.lstrip("0") for part in _NOT_HEX.split(name) if part.lstrip("0"))
+    return sum((groups & shown).values()) >= min(NUMBERS_SPELT, sum(groups.values()))

@@ -1,0 +1,174 @@
+"""Placements in sentences, as an engineer would write them into a report. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from scrapy_polite.origins.edges import EDGE_SUFFIXES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy_polite.origins.judge import Placement, Reason
+    from scrapy_polite.origins.suspects import Suspect
+
+__all__ = ["sentences", "suspicion"]
+
+_PLATFORMS: Final = frozenset(row.provider for row in EDGE_SUFFIXES if row.unit == "tenant")
+
+#: Of many reasons of one kind, so many are written out.
+_SHOWN: Final = 2
+
+
+def sentences(placement: Placement) -> tuple[str, ...]:
+    """Where a host is placed and why: the first sentence says it all, others add to it."""
+    by: dict[str, list[Reason]] = {}
+    for reason in placement.because:
+        by.setdefault(reason.kind, []).append(reason)
+    # Cut, not rounded: no evidence makes anybody entirely sure.
+    sure = f"(confidence {int(placement.confidence * 100 + 1e-6) / 100:.2f})"
+    if "join" in by or "split" in by:
+        first = _by_hand(placement, by)
+    elif not placement.located:
+        first = _untold(placement, sure)
+    elif "marker" in by:
+        first = _by_marker(placement, by, sure)
+    elif "domain" in by:
+        first = _by_domain(placement, by["domain"][0], sure)
+    else:
+        first = _by_servers(placement, by, sure)
+    more = [_crowd(placement, reason) for kind in ("unlike", "alike") for reason in by.get(kind, ())]
+    return (first, *more)
+
+
+def suspicion(suspect: Suspect) -> str:
+    """What makes a group of addresses suspected, and what to do if it is true."""
+    shown = ", ".join(suspect.addresses[:4])
+    more = len(suspect.addresses) - 4
+    shown += f" and {more} more" if more > 0 else ""
+    return (
+        f"{suspect.sites} sites share {_many(len(suspect.addresses), 'address', 'addresses')} ({shown}), look unlike each other"
+        f" and all show {_shown(suspect.brand)}: perhaps an edge that no table knows. They stay as they are, which is slow and"
+        f" safe. If it is one: {suspect.line}"
+    )
+
+
+def _by_servers(placement: Placement, by: dict[str, list[Reason]], sure: str) -> str:
+    host, origin = placement.host, _bare(placement.origin)
+    strong = [reason for kind in ("cname", "peer", "address") for reason in by.get(kind, ())]
+    if placement.edge is None and all(reason.hosts == 1 for reason in strong):
+        where = _listed(
+            [f"{'its CNAME' if reason.kind == 'cname' else 'its address'} {reason.value}" for reason in strong[:_SHOWN]]
+        )
+        return f"{host} has servers of its own, as far as anybody has seen: no other known site has {where} {sure}."
+    clauses = [_cname(reason) for reason in by.get("cname", ())[:_SHOWN]]
+    clauses += [f"{_address(reason)}, and answered from there" for reason in by.get("peer", ())]
+    clauses += [_address(reason) for reason in by.get("address", ())[:_SHOWN]]
+    for reason in by.get("pointer", ()):
+        clauses.append(f"the PTR name of its machine is in {reason.value}, as for {_others(reason)}, most of which look alike")
+    for reason in by.get("certificate", ()):
+        clauses.append(
+            f"its certificate and its header {_shown(reason.value.partition('/')[2])} are those of {_others(reason)}"
+        )
+    for reason in by.get("network", ()):
+        network, _, marker = reason.value.partition("/")
+        size = "64" if ":" in network else "24"
+        clauses.append(f"{_others(reason)} in its network {network}/{size} show {_shown(marker)} too")
+    if placement.edge is not None:
+        return f"{host} is behind {placement.edge.label}; {_listed(clauses)}: its misses are charged to origin {origin} {sure}."
+    return f"{host} is served by origin {origin}: {_listed(clauses)} {sure}."
+
+
+def _by_marker(placement: Placement, by: dict[str, list[Reason]], sure: str) -> str:
+    names = [_shown(reason.value) for reason in by["marker"]]
+    are, it = ("are", "them") if len(names) > 1 else ("is", "it")
+    behind = (
+        f"{placement.host} is behind {placement.edge.label}"
+        if placement.edge
+        else f"DNS does not tell {placement.host}'s servers"
+    )
+    like = ", and its pages are set up like most of theirs" if "look" in by else ""
+    if "control" in by:
+        located, _, of = by["control"][0].value.partition(" of ")
+        only = "only" if located == of else "nearly only"
+        return (
+            f"{behind}; its {_listed(names)} {are} found {only} on sites of origin {_bare(placement.origin)}"
+            f" ({located} of {of} located){like}: so its misses are charged there {sure}."
+        )
+    crowd = max(reason.hosts for reason in by["marker"])
+    return (
+        f"{behind}; {crowd} sites show its {_listed(names)} and look alike, and too few that show {it} can be located{like}:"
+        f" they are taken as one origin, {_bare(placement.origin)} {sure}."
+    )
+
+
+def _by_domain(placement: Placement, reason: Reason, sure: str) -> str:
+    behind = f"is behind {placement.edge.label} and " if placement.edge else ""
+    found = "the one host" if reason.hosts == 1 else f"all {reason.hosts} hosts"
+    verb = "is" if reason.hosts == 1 else "are"
+    return (
+        f"{placement.host} {behind}shows nothing that tells its servers; {found} of {reason.value} that can be located {verb}"
+        f" served by origin {_bare(placement.origin)}: so its misses are charged there {sure}."
+    )
+
+
+def _untold(placement: Placement, sure: str) -> str:
+    host, origin = placement.host, _bare(placement.origin)
+    if placement.edge is None:
+        return f"Nothing tells the servers of {host}: taken as those of its domain, {origin} {sure}."
+    if placement.edge.provider in _PLATFORMS:
+        return (
+            f"{host} is a site of the self-service platform {placement.edge.label}, whose sites have nothing in common but its"
+            f" front servers: it is charged to origin {origin} alone {sure}."
+        )
+    return (
+        f"{host} is behind {placement.edge.label} and shows nothing that tells its servers: its misses are charged to origin"
+        f" {origin}, with the rest of that domain {sure}."
+    )
+
+
+def _by_hand(placement: Placement, by: dict[str, list[Reason]]) -> str:
+    if "join" in by:
+        return f"{placement.host} was put to origin {_bare(placement.origin)} by hand ({by['join'][0].value})."
+    return f"{placement.host} was split off by hand: it is an origin of its own, {_bare(placement.origin)} ({by['split'][0].value})."
+
+
+def _crowd(placement: Placement, reason: Reason) -> str:
+    if reason.kind == "alike":
+        return f"Most of the {reason.hosts} sites at {reason.value} whose pages are known look alike: one platform."
+    others = _many(reason.hosts - 1, "unrelated site", "unrelated sites")
+    return f"{placement.host} shares {reason.value} with {others}, which look unlike each other: one shared host."
+
+
+def _cname(reason: Reason) -> str:
+    return f"its CNAME is {reason.value}, as for {_others(reason)}" if reason.hosts > 1 else f"its CNAME is {reason.value}"
+
+
+def _address(reason: Reason) -> str:
+    if reason.hosts > 1:
+        return f"its address {reason.value} is shared with {_others(reason)}"
+    return f"its address {reason.value} is shared with no other site"
+
+
+def _others(reason: Reason) -> str:
+    return _many(max(reason.hosts - 1, 0), "other site", "other sites")
+
+
+def _shown(marker: str) -> str:
+    kind, _, name = marker.partition(":")
+    if kind == "cookie" and name:
+        return f"cookie {name}"
+    name, _, value = marker.partition("=")
+    return f"header {name}: {value}" if value else f"header {name}"
+
+
+def _bare(origin: str) -> str:
+    return origin.removeprefix("origin:")
+
+
+def _many(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
+
+
+def _listed(clauses: Sequence[str]) -> str:
+    return ", and ".join([", ".join(clauses[:-1]), clauses[-1]]) if len(clauses) > 1 else "".join(clauses)
