@@ -160,10 +160,20 @@ class Agenda:
 
     async def placed(self, site: str, placed: Placed) -> None:
         """The site's keys are known, or have changed; holds of earlier runs and of other processes are learned."""
-        config = self._politeness.config
-        self._bench.place(site, placed.keys, {key: cap for key in placed.keys if (cap := config.cap_of(key))})
+        self.limit(site, placed.keys)
         for key, seconds in (await self._politeness.holds_of(placed.keys)).items():
             self.held(key, seconds)
+
+    def limit(self, site: str, keys: tuple[str, ...]) -> None:
+        """These limit the site: how many may be in flight, and how much sooner than due where a key has a burst."""
+        config = self._politeness.config
+        caps = {key: cap for key in keys if (cap := config.cap_of(key))}
+        slack = {
+            charge.key: charge.tolerance(config.width) / 1e6
+            for charge in self._politeness.planner.charges(site, keys, "robots")
+            if charge.bursts
+        }
+        self._bench.place(site, keys, caps, slack)
 
     def give_up_grant(self, site: str) -> None:
         """The turn of the site's robots.txt, in case that it was not used."""
@@ -181,6 +191,13 @@ class Agenda:
     def booked(self, request: Request, charges: Iterable[Charge]) -> None:
         self._entered.pop(request, None)
         self._bench.booked(request, self._lent(charges), time.monotonic())
+        self.soon()
+
+    def refunded(self, charges: Iterable[Charge]) -> None:
+        """What was charged for these was given back."""
+        now = time.monotonic()
+        for key, seconds in self._lent(charges).items():
+            self._bench.refunded(key, seconds, now)
         self.soon()
 
     def learn(self, wait: Wait) -> None:

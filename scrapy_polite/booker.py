@@ -24,6 +24,8 @@ from scrapy_polite.limits.gcra import Booked, Wait
 from scrapy_polite.stores.base import StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from scrapy_polite.limits.gcra import Want
     from scrapy_polite.stores.base import Store
 
@@ -106,6 +108,33 @@ class Booker:
     def note(self, write: Callable[[], object]) -> None:
         """The same from any thread: in time for the next booking, and told by the next :meth:`pay`."""
         self._owed.append(write)
+
+    def give_back(self, refunds: Sequence[tuple[str, int]], given: Callable[[], None]) -> None:
+        """Refund so many microseconds of each key, and then call ``given``, in the reactor's thread: at once, or when a store
+        across a network has answered, for which nobody waits. Never tried twice, for that could give back twice: what the
+        store cannot take is lost, which is safe."""
+        if self._pool is None:
+            if self._give_back(refunds):
+                given()
+            return
+        loop = asyncio.get_running_loop()
+
+        def away() -> None:
+            if self._give_back(refunds):
+                with suppress(RuntimeError):  # The loop was closed.
+                    loop.call_soon_threadsafe(given)
+
+        with suppress(RuntimeError):  # The pool was shut down: the crawl has ended.
+            self._pool.submit(away)
+
+    def _give_back(self, refunds: Sequence[tuple[str, int]]) -> bool:
+        try:
+            for key, micros in refunds:
+                self.store.settle(key, -micros)
+        except StoreError as error:
+            self.trouble(error)
+            return False
+        return True
 
     def pay(self) -> None:
         """Tell what is owed now, or as soon as the store answers again. In the reactor's thread."""

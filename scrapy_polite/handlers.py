@@ -91,7 +91,7 @@ class _PoliteHandler:
         visit = route.visit(target, placed) if route is not None else Visit(target.host, placed.pinned, placed.addresses)
         site = placed.keys[0]
         kind, charges = self.politeness.planner.plan(request, site, placed.keys)
-        ticket = Ticket(self.politeness, request, request.url, site, kind, charges)
+        ticket = Ticket(self.politeness, request, request.url, site, kind, charges, placed.edge)
         self.politeness.tickets[request] = ticket
         request.meta["polite"] = {
             "site": site,

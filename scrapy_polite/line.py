@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from scrapy_polite.limits.gcra import Booked, Wait
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from scrapy_polite.limits.gcra import Want
 
@@ -142,6 +142,10 @@ class _Key:
             self.in_a_row, behind = 0, 1.0
         self.due = until + width * COURTESY * behind
 
+    def sooner(self) -> None:
+        """It may be asked for at once; and if it is not due, that is not for somebody else's slot."""
+        self.due, self.expects = 0.0, False
+
     def had(self) -> None:
         if self.expects:
             self.turns += (self.passed + 1 - self.turns) / MEMORY
@@ -182,10 +186,11 @@ class Line:
             if not self._standing:
                 self._disarm()
 
-    def wake(self) -> None:
-        """A key may be due sooner than was said."""
+    def wake(self, keys: Iterable[str]) -> None:
+        """These keys may be due sooner than was said: a hold was lifted, a charge given back. From any thread."""
         with self._lock:
-            self._keys.clear()
+            for known in filter(None, map(self._keys.get, keys)):
+                known.sooner()
         self._serve()
 
     def _serve(self) -> None:

@@ -19,11 +19,11 @@ from scrapy_polite.booker import Booker
 from scrapy_polite.certificates import certificate_of
 from scrapy_polite.dns.resolver import Resolver
 from scrapy_polite.hearing import Hearing
-from scrapy_polite.origins.cachestatus import hit_or_miss
 from scrapy_polite.origins.evidence import Reply
 from scrapy_polite.paths import ledger_path, store_url, writable
 from scrapy_polite.placing import Placing
 from scrapy_polite.planning import Planner
+from scrapy_polite.refunding import Refunds
 from scrapy_polite.settings import BESIDE_THE_STORE, Config
 from scrapy_polite.stores.base import Cause, Store, StoreError, open_store, redacted_url
 from scrapy_polite.telemetry.events import HeldEvent, Missed, Sent
@@ -64,6 +64,7 @@ class Politeness(Admission):
         super().__init__(config, resolver, placing, stats)
         self.planner = Planner(config, REMEMBERED)
         self._hearing = Hearing(config.ladders, random.random)
+        self.refunds = Refunds(self)
         self.tickets: weakref.WeakKeyDictionary[Request, Ticket] = weakref.WeakKeyDictionary()
         self.lines: Lines | None = None
         self.forward: ForwardProxy | None = None
@@ -132,6 +133,9 @@ class Politeness(Admission):
     def obey_delay(self, site: str, seconds: float, why: str) -> None:
         """At least so long between two starts at the site, by maximum with what is already obeyed."""
         rest = self.planner.obey_delay(site, seconds, why)
+        keys = self.keys_of(site)
+        if self.agenda is not None and keys is not None:
+            self.agenda.limit(site, keys)
         if rest:
             self.booker.owe(partial(self.booker.store.settle, site, rest))
             if self.agenda is not None:
@@ -191,14 +195,13 @@ class Politeness(Admission):
     async def hear(self, ticket: Ticket, status: int, headers: Mapping[str, Sequence[str]], certificate: object = None) -> bool:
         """Listen to an answer; a refusal holds the site. Whether the request was served; if not, it waits its turn again.
         ``certificate``: Scrapy's, of the connection."""
-        if len(ticket.charges) > 2 and (cached := hit_or_miss(headers)):
-            self.count(f"edge/{cached}")
         now = time.monotonic()
         site = ticket.charges[0].key
         if self.placing.listens(ticket.host, ticket.kind):
             reply = Reply(ticket.peer, status, ticket.kind, headers, certificate_of(certificate), time.time())
             await self.learned(site, reply)
         hold = self._hearing.listen(site, status, headers, ticket.sent or now, now, time.time())
+        self.refunds.heard(ticket, status, headers, refused=hold is not None)
         if hold is None:
             return True
         await self.hold(site, hold.seconds, hold.cause)

@@ -15,7 +15,7 @@ from scrapy_polite.errors import NotNow
 from scrapy_polite.line import Line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from scrapy_polite.courier import Appointment
     from scrapy_polite.limits.gcra import Booked, Wait, Want
@@ -116,6 +116,12 @@ class Lines:
             line.leave(entry)
             if not len(line):
                 del self._lines[entry.ticket.shared]
+
+    def refunded(self, shared: str, keys: Iterable[str]) -> None:
+        """What was charged to these keys was given back; ``shared`` is the one in whose line their requests stand."""
+        line = self._lines.get(shared)
+        if line is not None:
+            line.wake(keys)
 
     def wait(self, waiter: Deferred[Any]) -> None:
         """Somebody waits for something else before joining."""

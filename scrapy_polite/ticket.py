@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from scrapy_polite.limits.gcra import Booked, Wait, Want
     from scrapy_polite.limits.plan import Charge
+    from scrapy_polite.origins.edges import Edge
     from scrapy_polite.politeness import Politeness
 
 __all__ = ["Ticket"]
@@ -33,6 +34,8 @@ class Ticket:
     site: str
     kind: str
     charges: tuple[Charge, ...]
+    edge: Edge | None = None
+    """What stands in front of the host: whose word on its cache is believed."""
     made: float = field(default_factory=time.monotonic)
     peer: str | None = None
     """The address that answered, where it is one of the host's own and no proxy's."""
@@ -45,6 +48,8 @@ class Ticket:
     expiry: Timer | None = None
     expired: bool = False
     _want: Want | None = None
+    _booked: int | None = None
+    """The slot that it left in, as long as what was charged for it may be given back."""
 
     @property
     def shared(self) -> str:
@@ -72,11 +77,19 @@ class Ticket:
 
     def departed(self, slot: Booked, at: int) -> None:
         """It left at ``at``. To be told after :meth:`left`, in the reactor's thread."""
+        self._booked = slot.slot
         self.politeness.departed(self, slot, at)
 
     def missed(self, slot: Booked) -> None:
         """The slot passed, and nothing was sent in it."""
         self.politeness.missed(self, slot)
+
+    def refund(self) -> tuple[int, tuple[Charge, ...]] | None:
+        """The slot that it left in, and the charges that a proven hit gives back; once. None where nothing was booked or is
+        left: a slot that was missed stays paid, and so does one whose answer was lost."""
+        slot, self._booked = self._booked, None
+        charges = tuple(charge for charge in self.charges if charge.refundable)
+        return (slot, charges) if slot is not None and charges else None
 
     def finish(self) -> None:
         """Its download has ended, one way or another."""

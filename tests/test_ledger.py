@@ -187,11 +187,11 @@ def test_a_file_that_is_not_a_ledger_is_left_as_it_is(path: Path, content: bytes
 
 def test_a_file_of_a_newer_version_is_left_as_it_is(path: Path) -> None:
     write(path, EVENTS)
-    change(path, "PRAGMA user_version = 2")
+    change(path, "PRAGMA user_version = 3")
     before = path.read_bytes()
     assert write(path, EVENTS).lost == len(EVENTS)
     assert path.read_bytes() == before
-    with pytest.raises(ValueError, match="version is 2, and this scrapy_polite knows 1"):
+    with pytest.raises(ValueError, match="version is 3, and this scrapy_polite knows 2"):
         Ledger.read(path)
 
 

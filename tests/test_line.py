@@ -253,7 +253,7 @@ def test_waking_asks_again_before_the_time_that_was_said() -> None:
     wire.join("b")
     wire.clock.advance(1.0)
     wire.due = 0.0
-    wire.line.wake()
+    wire.line.wake(["origin:o"])
     assert wire.times() == [0.0, 1.0]
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_polite.origins import hit_or_miss, place
+from scrapy_polite.origins import place
 from scrapy_polite.origins.placing import MOST_ADDRESSES
 
 
@@ -118,76 +118,3 @@ def test_placing_depends_on_no_order_of_addresses(
     assert placed.evidence
     if placed.edge:
         assert not any(anchor.startswith("address:") for anchor in placed.anchors)
-
-
-@pytest.mark.parametrize(
-    ("headers", "verdict"),
-    [
-        ({}, None),
-        ({"server": ["nginx"]}, None),
-        ({"x-cache": ["HIT"]}, "hit"),
-        ({"X-Cache": ["hit"]}, "hit"),
-        ({"x-cache": ["MISS"]}, "miss"),
-        ({"x-cache": ["MISS, HIT"]}, "hit"),
-        ({"x-cache": ["HIT, MISS"]}, "hit"),
-        ({"x-cache": ["MISS", "HIT"]}, "hit"),
-        ({"x-cache": ["MISS, MISS"]}, "miss"),
-        ({"x-cache": ["Hit from cloudfront"]}, "hit"),
-        ({"x-cache": ["Miss from cloudfront"]}, "miss"),
-        ({"x-cache": ["RefreshHit from cloudfront"]}, "miss"),
-        ({"x-cache": ["Error from cloudfront"]}, "miss"),
-        ({"x-cache": ["TCP_MEM_HIT from a1-2-3-4.deploy.akamaitechnologies.com (AkamaiGHost/1.2) (-)"]}, "hit"),
-        ({"x-cache": ["TCP_REFRESH_HIT"]}, "miss"),
-        ({"x-cache": ["TCP_REFRESH_FAIL_HIT"]}, "miss"),
-        ({"x-cache": ["TCP_EXPIRED_HIT"]}, "miss"),
-        ({"x-cache": ["TCP_REMOTE_HIT"]}, "hit"),
-        ({"x-cache": ["PRIVATE_NOSTORE"]}, "miss"),
-        ({"x-cache": ["CONFIG_NOCACHE"]}, "miss"),
-        ({"x-cache": ["N/A"]}, None),
-        ({"x-cache": [""]}, None),
-        ({"x-cache": [",,"]}, None),
-        ({"x-cache": ["WHATEVER"]}, "miss"),
-        ({"cf-cache-status": ["HIT"]}, "hit"),
-        ({"cf-cache-status": ["STALE"]}, "hit"),
-        ({"cf-cache-status": ["UPDATING"]}, "hit"),
-        ({"cf-cache-status": ["EXPIRED"]}, "miss"),
-        ({"cf-cache-status": ["REVALIDATED"]}, "miss"),
-        ({"cf-cache-status": ["DYNAMIC"]}, "miss"),
-        ({"cf-cache-status": ["BYPASS"]}, "miss"),
-        ({"cf-cache-status": ["NONE/UNKNOWN"]}, "miss"),
-        ({"cf-cache-status": ["UNKNOWN"]}, None),
-        ({"x-cache-status": ["HIT"]}, "hit"),
-        ({"x-cache-status": ["EXPIRED"]}, "miss"),
-        ({"cdn-cache": ["HIT"]}, "hit"),
-        ({"cdn-cache": ["MISS"]}, "miss"),
-        ({"x-vercel-cache": ["PRERENDER"]}, "hit"),
-        ({"cache-status": ["ExampleCache; hit"]}, "hit"),
-        ({"cache-status": ["ExampleCache; hit; ttl=376"]}, "hit"),
-        ({"cache-status": ["ExampleCache;hit=?1"]}, "hit"),
-        ({"cache-status": ["ExampleCache;hit=?0"]}, None),
-        ({"cache-status": ["ExampleCache; fwd=uri-miss; stored"]}, "miss"),
-        ({"cache-status": ["ExampleCache; fwd=stale; fwd-status=304"]}, "miss"),
-        ({"cache-status": ["OriginCache; hit; ttl=1100, CDN; fwd=uri-miss"]}, "hit"),
-        ({"cache-status": ["OriginCache; fwd=miss", "CDN; fwd=uri-miss"]}, "miss"),
-        ({"cache-status": ['"a; hit, b"; fwd=miss; detail="x, y; hit"']}, "miss"),
-        ({"cache-status": ['"unfinished; hit']}, None),
-        ({"cache-status": ["ExampleCache"]}, None),
-        ({"cache-status": ["hit"]}, None),
-        ({"cf-cache-status": ["MISS"], "x-cache": ["HIT"]}, "miss"),  # the origin's own Varnish says so
-        ({"cf-cache-status": ["HIT"], "x-cache": ["HIT"]}, "hit"),
-        ({"x-cache": ["HIT"], "cache-status": ["Town; hit"]}, "hit"),
-    ],
-)
-def test_dialects_of_caches(headers: dict[str, list[str]], verdict: str | None) -> None:
-    assert hit_or_miss(headers) == verdict
-
-
-@given(st.dictionaries(st.sampled_from(["x-cache", "Cache-Status", "cf-cache-status"]), st.lists(st.text(max_size=40))))
-@settings(deadline=None)
-def test_no_header_breaks_the_reading(headers: dict[str, list[str]]) -> None:
-    assert hit_or_miss(headers) in {"hit", "miss", None}
-
-
-def test_a_long_header_is_read_in_linear_time() -> None:
-    assert hit_or_miss({"cache-status": ['"' + "\\" * 60_000]}) is None
-    assert hit_or_miss({"cache-status": ['"a' * 30_000 + "; hit"]}) in {"hit", None}

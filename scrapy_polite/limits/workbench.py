@@ -6,7 +6,10 @@ waits in the heap of its origin, an origin in one heap of all, so a choice costs
 What is kept here are *estimates*. The store alone books slots; between a choice and its booking lie a downloader, a connection
 and a handshake. So a choice lends the cost of its request (``out``) to every key it will be charged to, a booking turns the
 loan into a fact (``base``), and a request that never reached the wire (a cache answered, a middleware dropped it) gives it
-back. Nothing drifts: estimate = max(base, now) + out.
+back. Nothing drifts: estimate = max(base, now) + out. What a booking has charged may be given back later (``refunded``): a fact
+that is undone, as far as others have not told of theirs (``told``).
+
+Where a key of a site has a burst, its requests may go by so much sooner (``slack``): the store would admit them.
 
 Pure: no clock, no timer. All times are seconds on one monotonic clock of the caller.
 """
@@ -43,6 +46,8 @@ class _Key:
     base: float = 0.0
     out: float = 0.0
     estimate: float = 0.0
+    told: float = 0.0
+    """What holds and other processes have said: no refund of ours goes below it."""
 
     def settle(self, now: float) -> None:
         base = self.base
@@ -66,9 +71,11 @@ class _Origin:
 class _Site:
     name: str
     keys: tuple[str, ...]
-    own: tuple[_Key, ...]
-    """The limits of ``keys`` but for the last, which is the origin's."""
+    own: tuple[tuple[_Key, float], ...]
+    """The limits of ``keys`` but for the last, which is the origin's, each with the seconds that a request may go early."""
     origin: _Origin
+    early: float = 0.0
+    """The same of the origin's."""
     cap: float = _NEVER
     gated: bool = True
     in_flight: int = 0
@@ -111,7 +118,7 @@ class Workbench:
         """Know the site. True when it is new here: it is gated until :meth:`open`."""
         new = site not in self._sites
         if new:
-            self._sites[site] = _Site(site, (site,), (), self._origin(site))
+            self._sites[site] = _Site(site, (site,), (), self._origin(site), self._lead)
         return new
 
     def stand(self, site: str, source: Hashable, *, early: bool = False) -> bool:
@@ -135,14 +142,16 @@ class Workbench:
             if not found.sources:
                 found.sources = None
 
-    def place(self, site: str, keys: Sequence[str], caps: Mapping[str, float]) -> None:
-        """``keys`` limit the site, narrowest first; the last one is what sites share. ``caps``: requests in flight per key."""
+    def place(self, site: str, keys: Sequence[str], caps: Mapping[str, float], slack: Mapping[str, float] = _NOTHING) -> None:
+        """``keys`` limit the site, narrowest first; the last one is what sites share. ``caps``: requests in flight per key.
+        ``slack``: seconds before a key is due in which requests of this site are admitted, where it has a burst."""
         found = self._sites.get(site)
         if found is None:
             return
         found.keys = tuple(keys)
-        found.own = tuple(self._key(name) for name in found.keys[:-1])
+        found.own = tuple((self._key(name), self._lead + slack.get(name, 0.0)) for name in found.keys[:-1])
         found.origin = self._origin(found.keys[-1])
+        found.early = self._lead + slack.get(found.keys[-1], 0.0)
         found.cap = min((caps[key] for key in keys[:-1] if key in caps), default=_NEVER)
         found.origin.cap = caps.get(keys[-1], _NEVER)
         self._again(found)
@@ -220,6 +229,7 @@ class Workbench:
         """Another process, or a hold, has moved the key: nothing of it is due before ``due``."""
         known = self._key(key)
         known.base = max(known.base, due)
+        known.told = max(known.told, due)
         known.settle(now)
 
     def forgive(self, key: str, now: float) -> None:
@@ -227,10 +237,24 @@ class Workbench:
         known = self._keys.get(key)
         if known is not None:
             known.base = min(known.base, now)
+            known.told = min(known.told, now)
             known.settle(now)
             for site in self._sites.values():
                 if key in site.keys:
                     self._again(site)
+
+    def refunded(self, key: str, seconds: float, now: float) -> None:
+        """So much of what a booking has charged to the key was given back: whoever waits for it may go sooner."""
+        known = self._keys.get(key)
+        if known is None:
+            return
+        known.base = max(known.base - seconds, known.told)
+        known.settle(now)
+        site, origin = self._sites.get(key), self._origins.get(key)
+        if site is not None:
+            self._queue(site)
+        if origin is not None:
+            self._wake(origin)
 
     def prune(self, now: float) -> None:
         """Forget sites that nothing waits for, and keys that are due: nothing grows with the length of the crawl."""
@@ -277,8 +301,8 @@ class Workbench:
         if site.in_flight >= site.cap or not site.sources or (site.gated and site.source() is None):
             return _NEVER
         ready = 0.0
-        for key in site.own:
-            due = key.estimate - self._lead
+        for key, early in site.own:
+            due = key.estimate - early
             if due > ready:
                 ready = due
         return ready
@@ -296,7 +320,7 @@ class Workbench:
             if at == site.at and site.origin is origin:
                 ready = self._site_ready(site)
                 if ready <= at:
-                    due = origin.key.estimate - self._lead
+                    due = origin.key.estimate - site.early
                     return max(at, due)
                 heapq.heappop(heap)
                 self._enter_site(site, origin, ready)

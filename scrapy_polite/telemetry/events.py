@@ -45,4 +45,24 @@ class HeldEvent:
     reason: str
 
 
-Event = Sent | Missed | HeldEvent
+@dataclass(frozen=True, slots=True)
+class Refunded:
+    """A proven hit of the edge in front: the request that left in `slot` never came to what `key` stands for, and `cost` units
+    were given back to it."""
+
+    at: int
+    key: str
+    slot: int
+    cost: float
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """From `at` on what is charged to `name` is charged to `into`. Both the same: `name` stands by itself again."""
+
+    at: int
+    name: str
+    into: str
+
+
+Event = Sent | Missed | HeldEvent | Refunded | Merged

@@ -24,13 +24,13 @@ from scrapy_polite.limits.plan import Charge
 from scrapy_polite.stores.memory import monotonic_micros
 from scrapy_polite.stores.schema import boot_id
 
-from .events import Event, HeldEvent, Missed, Sent
+from .events import Event, HeldEvent, Merged, Missed, Refunded, Sent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-__all__ = ["Event", "HeldEvent", "Ledger", "Missed", "Sent"]
+__all__ = ["Event", "HeldEvent", "Ledger", "Merged", "Missed", "Refunded", "Sent"]
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,9 @@ PATIENCE = 10.0
 """Seconds that `flush` and `close` wait for the disk, and the writer for another process."""
 
 APPLICATION_ID = 0x504F4C4C
-VERSION = 1
+VERSION = 2
+"""2: refunds and merges, which a reader of 1 would take for something else. A file of 1 is read as it is, and is 2 as soon as
+it is written to."""
 SCHEMA = (
     # offset: microseconds to add to an event's time to get the wall clock's (since 1970).
     """CREATE TABLE run (id INTEGER PRIMARY KEY, name TEXT NOT NULL, boot TEXT NOT NULL, offset INTEGER NOT NULL,
@@ -153,7 +155,7 @@ class Ledger:
             marks: list[threading.Event] = []
             item = self._queue.get()
             # Gather for a while, so that the crawl's thread is not disturbed for every single row.
-            if isinstance(item, Sent | Missed | HeldEvent):
+            if item is not None and not isinstance(item, threading.Event):
                 self._hurry.wait(EVERY)
             self._hurry.clear()
             while True:
@@ -202,7 +204,7 @@ class Ledger:
                 for statement in SCHEMA:
                     db.execute(statement)
                 db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                db.execute(f"PRAGMA user_version = {VERSION}")
+            db.execute(f"PRAGMA user_version = {VERSION}")
             wall = time.time()
             old = db.execute("SELECT id FROM run WHERE started < ?", (wall - KEPT,)).fetchall()
             db.executemany("DELETE FROM event WHERE run = ?", old)
@@ -249,10 +251,16 @@ def _events(path: Path, boot: str, since: int | None, run: str | None) -> Iterat
 
 def _encode(event: Event) -> str:
     if isinstance(event, Sent):
-        charges = [[one.key, one.cost, one.rate, one.burst, one.least] for one in event.charges]
+        charges = [
+            [one.key, one.cost, one.rate, one.burst, one.least, *([True] if one.refundable else [])] for one in event.charges
+        ]
         return json.dumps(["sent", event.slot, event.width, event.site, event.kind, event.url, charges])
     if isinstance(event, Missed):
         return json.dumps(["missed", event.slot, event.key])
+    if isinstance(event, Refunded):
+        return json.dumps(["refunded", event.key, event.slot, event.cost])
+    if isinstance(event, Merged):
+        return json.dumps(["merged", event.name, event.into])
     return json.dumps(["held", event.key, event.until, event.kind, event.reason])
 
 
@@ -261,8 +269,15 @@ def _decode(at: int, body: str) -> Event:
     if what == "sent":
         slot, width, site, kind, url, charges = rest
         return Sent(at, slot, width, site, kind, url, tuple(_charge(*charge) for charge in charges))
-    return Missed(at, *rest) if what == "missed" else HeldEvent(at, *rest)
+    return _KINDS[what](at, *rest)
 
+
+_KINDS: dict[str, Callable[..., Event]] = {
+    "missed": Missed,
+    "held": HeldEvent,
+    "refunded": Refunded,
+    "merged": Merged,
+}
 
 # The charges of a site are the same again and again: one object for all of them keeps a long ledger small.
 _charge = lru_cache(maxsize=10_000)(Charge)

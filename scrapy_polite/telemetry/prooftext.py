@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 ORDER = ("origin", "edge", "bucket", "imageservice", "site")
 HEAD: tuple[str, ...] = (
-    *("key", "allowed/s", "burst", "requests", "units", "kept"),
+    *("key", "allowed/s", "burst", "requests", "refunded", "units", "kept"),
     *("worst 1 s", "worst 10 s", "gap", "floor", "slots", "missed", "holds", "inside"),
 )
 NONE = "-"
@@ -48,6 +48,7 @@ def _row(key: KeyProof) -> tuple[str, ...]:
         f"{key.rate:g}" if key.requests else NONE,
         f"{key.burst:g}" if key.burst else NONE,
         str(key.requests),
+        str(key.refunded) if key.refunded else NONE,
         f"{key.units:g}",
         NONE if key.kept is None else f"{key.kept:.1%}",
         *(f"{window.units:g} of {window.allowed:.1f}" if key.requests else NONE for window in key.windows),
