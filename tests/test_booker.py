@@ -230,3 +230,57 @@ def test_a_far_store_that_fails_is_told_later_without_spinning() -> None:
 
     store = asyncio.run(asyncio.wait_for(run(), 20))
     assert store.told[0] == "hold"
+
+
+class Refunding(Near):
+    def settle(self, key: str, micros: int) -> None:
+        self.tell(f"{key} {micros}")
+
+
+class FarRefunding(Far):
+    def settle(self, key: str, micros: int) -> None:
+        self.gate.wait(10)
+        self.tell(f"{key} {micros}")
+
+
+REFUNDS = [("site:a", 10), ("origin:o", 5)]
+
+
+def test_a_refund_is_given_back_in_the_same_call_by_a_local_store() -> None:
+    store, given = Refunding(), list[str]()
+    booker(store).give_back(REFUNDS, lambda: given.append("given"))
+    assert store.told == ["site:a -10", "origin:o -5"]
+    assert given == ["given"]
+
+
+def test_a_refund_that_the_store_cannot_take_is_lost_and_never_tried_again() -> None:
+    store, given = Refunding(), list[str]()
+    asked = booker(store)
+    store.broken = True
+    asked.give_back(REFUNDS, lambda: given.append("given"))
+    store.broken = False
+    asked.pay()
+    asked.book(WANT, lambda _: None)
+    assert (store.told, given) == ([], [])
+
+
+async def given_back(store: FarRefunding) -> list[str]:
+    given: list[str] = []
+    asked = booker(store)
+    asked.give_back(REFUNDS, lambda: given.append(threading.current_thread().name))
+    assert given == []
+    store.gate.set()
+    for _ in range(100):
+        if given:
+            break
+        await asyncio.sleep(0.01)
+    asked.close()
+    asked.give_back(REFUNDS, lambda: given.append("after the end"))
+    return given
+
+
+def test_nobody_waits_for_a_refund_across_a_network_and_the_reactors_thread_is_told() -> None:
+    store = FarRefunding()
+    store.gate.clear()
+    assert asyncio.run(given_back(store)) == [threading.current_thread().name]
+    assert store.told == ["site:a -10", "origin:o -5", "closed"]

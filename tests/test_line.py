@@ -380,3 +380,13 @@ def test_who_waits_for_a_key_that_others_wait_for_too_is_not_passed_by_them() ->
     assert wire.asked == 1, "nobody else is asked for a key that is not due"
     wire.clock.advance(2.0)
     assert wire.names() == [str(number) for number in range(10)]
+
+
+def test_waking_a_key_leaves_others_waiting() -> None:
+    wire = Wire(60.0)
+    wire.join("a")
+    wire.join("b")
+    wire.clock.advance(1.0)
+    wire.due = 0.0
+    wire.line.wake(["site:b", "origin:other"])
+    assert wire.times() == [0.0]

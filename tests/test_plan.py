@@ -143,3 +143,35 @@ def test_no_rate_however_small_moves_a_key_by_more_than_a_century() -> None:
     century = 100 * 365 * 86_400 * 1_000_000
     assert charge.increment(50_000) == century
     assert charge.tolerance(50_000) == century
+
+
+BEHIND = ["site:www.a.test", "edge:bunny/www.a.test", "origin:a.test"]
+
+
+def test_behind_an_edge_site_and_origin_are_charged_on_their_miss_budgets_and_the_edge_on_its_own_rate() -> None:
+    site, edge, origin = plan(BEHIND, 2, Limits())
+    assert site == Charge("site:www.a.test", 2, 0.9, 0.8, refundable=True)
+    assert edge == Charge("edge:bunny/www.a.test", 2, 20.0)
+    assert origin == Charge("origin:a.test", 2, 1.8, 1.6, refundable=True)
+    assert [site.allowed, edge.allowed, origin.allowed] == [1, 20, 2]
+
+
+def test_a_crawl_delay_is_of_every_request_and_no_hit_gives_it_back() -> None:
+    site, _, origin = plan(BEHIND, 2, Limits(), least=30)
+    assert site == Charge("site:www.a.test", 2, 1.0, least=30)
+    assert origin.refundable
+
+
+def test_a_burst_that_is_stated_is_left_to_a_miss_budget() -> None:
+    limits = Limits(overrides={"origin:a.test": {"rate": 5, "burst": 10}})
+    assert plan(BEHIND, 1, limits)[2] == Charge("origin:a.test", 1, 4.5, 10, refundable=True)
+
+
+def test_a_direct_request_moves_the_same_key_strictly() -> None:
+    (_, direct), (*_, missed) = plan(["site:b.test", "origin:a.test"], 2, Limits()), plan(BEHIND, 2, Limits())
+    assert direct.key == missed.key
+    assert (direct.rate, direct.tolerance(WIDTH), direct.refundable) == (2, WIDTH, False)
+
+
+def test_an_image_service_is_no_edge() -> None:
+    assert not any(charge.refundable for charge in plan(["site:a.test", "imageservice:imgix/acme"], 1, Limits()))

@@ -222,3 +222,62 @@ def test_every_request_gets_its_turn_and_limits_hold_whatever_is_cached(
         own = [(at, least) for at, name, least in sent if name == site]
         for (earlier, least), (later, _) in itertools.pairwise(own):
             assert later - earlier >= least - 1e-6
+
+
+def test_a_refund_lets_those_go_that_waited_for_what_was_charged() -> None:
+    found = bench("site:a", "site:b")
+    found.take("site:a", MEMORY, "r", {"site:a": 2.0, "origin:o": 2.0}, 0.0)
+    found.booked("r", {"site:a": 2.0, "origin:o": 2.0}, 0.0)
+    assert found.choose(0.1) == 1.9
+    found.refunded("origin:o", 2.0, 0.1)
+    assert chosen(found, 0.1) == "site:b"
+    found.leave("site:b", MEMORY)
+    assert found.choose(0.1) == 1.9, "its own limit"
+    found.refunded("site:a", 2.0, 0.1)
+    assert chosen(found, 0.1) == "site:a"
+
+
+def test_a_refund_of_one_booking_leaves_the_others_charged() -> None:
+    found = bench("site:a")
+    for number in range(3):
+        found.take("site:a", MEMORY, number, {"site:a": 1.0}, 0.0)
+        found.booked(number, {"site:a": 1.0}, 0.0)
+        found.left(number, 0.0)
+    found.refunded("site:a", 1.0, 0.0)
+    assert found.choose(0.0) == 2.0
+
+
+def test_a_refund_goes_not_below_what_others_have_told() -> None:
+    found = bench("site:a")
+    found.take("site:a", MEMORY, "r", {"site:a": 2.0, "origin:o": 1.0}, 0.0)
+    found.booked("r", {"site:a": 2.0, "origin:o": 1.0}, 0.0)
+    found.learn("site:a", 5.0, 0.0)
+    found.refunded("site:a", 2.0, 0.1)
+    assert found.choose(1.0) == 4.0
+    found.forgive("site:a", 2.0)
+    assert chosen(found, 2.0) == "site:a"
+
+
+def test_a_refund_leaves_the_loans_of_what_has_not_been_sent_yet() -> None:
+    found = bench("site:a")
+    found.take("site:a", MEMORY, "sent", {"site:a": 2.0}, 0.0)
+    found.booked("sent", {"site:a": 2.0}, 0.0)
+    found.take("site:a", MEMORY, "waits", {"site:a": 2.0}, 0.0)
+    found.refunded("site:a", 2.0, 0.5)
+    assert found.choose(0.5) == 2.0
+
+
+def test_a_refund_of_a_key_that_was_forgotten_is_nothing() -> None:
+    found = bench("site:a")
+    found.refunded("site:gone", 2.0, 0.0)
+    assert chosen(found, 0.0) == "site:a"
+
+
+def test_a_key_with_a_burst_lets_requests_go_as_much_sooner_as_the_store_admits_them() -> None:
+    found = bench("site:a", "site:b")
+    found.place("site:a", ("site:a", "origin:o"), {}, {"site:a": 0.5, "origin:o": 0.9})
+    found.take("site:a", MEMORY, "r", {"site:a": 2.0, "origin:o": 1.0}, 0.0)
+    found.leave("site:b", MEMORY)
+    assert found.choose(0.0) == 1.5
+    found.stand("site:b", MEMORY)
+    assert found.choose(0.0) == 1.0, "the burst is that of requests behind an edge: this one has none"
