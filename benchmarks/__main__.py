@@ -25,6 +25,7 @@ SHORT = {
     "simulate": ["--short"],
     "naming": ["--short"],
     "explain": ["--short"],
+    "costs": ["--short"],
 }
 """Every benchmark, and its short form."""
 

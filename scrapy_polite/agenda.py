@@ -305,7 +305,7 @@ class Agenda:
         keys = self._politeness.keys_of(site)
         if keys is None:
             return {}
-        sort = (keys, *self._politeness.planner.sort_of(request))
+        sort = (keys, *self._politeness.planner.sort_of(request, keys))
         lent = self._lents.get(sort)
         if lent is None:
             if len(self._lents) > LENTS:

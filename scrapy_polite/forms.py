@@ -83,6 +83,11 @@ def mapping(value: object) -> dict[str, Any]:
     return dict(value)
 
 
+def costs(value: object) -> dict[str, Any] | None:
+    """Costs by kind; None where they are to be learned."""
+    return None if value == "auto" else mapping(value)
+
+
 def sequence(value: object) -> list[object]:
     value = _from_json(value)
     if value is None:

@@ -117,6 +117,8 @@ class _PoliteHandler:
         if ticket.sent is not None:
             request.meta["download_latency"] = ticket.answered - ticket.sent
             request.meta["polite"]["waited"] = round(ticket.sent - ticket.made, 6)
+        if page is None and route is None:
+            ticket.peer, ticket.trip = str(visit.pinned), visit.trip
         return response
 
     async def close(self) -> None:

@@ -7,11 +7,13 @@ import math
 from typing import TYPE_CHECKING
 
 from scrapy_polite.limits.plan import Charge, plan
+from scrapy_polite.origins.costs import Costs
 from scrapy_polite.remembering import Remembering
 
 if TYPE_CHECKING:
     from scrapy import Request
 
+    from scrapy_polite.origins.costs import Learned
     from scrapy_polite.settings import Config
 
 __all__ = ["Planner"]
@@ -24,6 +26,7 @@ class Planner:
 
     def __init__(self, config: Config, most: int) -> None:
         self._config = config
+        self.costs = Costs(config.kinds.cost) if config.learns_costs else None
         self._least: dict[str, float] = Remembering(most)
         self._complaints: dict[str, bool] = Remembering(most)
 
@@ -43,22 +46,33 @@ class Planner:
     def charges(self, site: str, keys: tuple[str, ...], kind: str, cost: float | None = None) -> tuple[Charge, ...]:
         """What a request of ``kind`` to ``site`` is charged on each of ``keys``; ``cost``: other than that of its kind."""
         least = max(self._least.get(site, 0.0), self._config.least_of(site))
-        return plan(keys, self._config.kinds.cost(kind) if cost is None else cost, self._config.limits, least)
+        return plan(keys, self.cost(kind, keys) if cost is None else cost, self._config.limits, least)
+
+    def cost(self, kind: str, keys: tuple[str, ...]) -> float:
+        """Units that a request of the kind costs: by the settings, or as was learned at the origin among the keys."""
+        if self.costs is None or not keys[-1].startswith("origin:"):
+            return self._config.kinds.cost(kind)
+        return self.costs.cost(keys[-1], kind)
+
+    def learned(self, origin: str) -> tuple[Learned, ...]:
+        """What was learned of the costs at an origin, by kind, and why."""
+        return self.costs.learned(origin) if self.costs is not None else ()
 
     def plan(self, request: Request, site: str, keys: tuple[str, ...]) -> tuple[str, tuple[Charge, ...]]:
         """The kind and the charges of one request: ``meta["polite_kind"]`` and ``meta["polite_cost"]`` win."""
-        kind, cost = self.sort_of(request)
+        kind, cost = self.sort_of(request, keys)
         return kind, self.charges(site, keys, kind, cost)
 
-    def sort_of(self, request: Request) -> tuple[str, float | None]:
-        """Its kind, and the cost that its meta states; one that is no cost is told, and not used."""
+    def sort_of(self, request: Request, keys: tuple[str, ...]) -> tuple[str, float]:
+        """Its kind, and its cost: the one that its meta states, unless that is no cost, which is told; else that of its kind at
+        the time."""
         meta = request.meta
         kind = str(meta.get("polite_kind") or self._config.kinds.of(request.url))
         cost = meta.get("polite_cost")
         if cost is not None and not (isinstance(cost, int | float) and 0 < cost < math.inf):
             self._complain(f'meta["polite_cost"] = {cost!r} is not a number above 0: the cost of the kind {kind!r} is charged')
             cost = None
-        return kind, cost
+        return kind, self.cost(kind, keys) if cost is None else cost
 
     def _complain(self, what: str) -> None:
         """Say what is wrong with a request, once."""

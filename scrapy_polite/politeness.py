@@ -19,6 +19,7 @@ from scrapy_polite.booker import Booker
 from scrapy_polite.certificates import certificate_of
 from scrapy_polite.dns.resolver import Resolver
 from scrapy_polite.hearing import Hearing
+from scrapy_polite.learning import Learning
 from scrapy_polite.origins.evidence import Reply
 from scrapy_polite.paths import ledger_path, store_url, writable
 from scrapy_polite.placing import Placing
@@ -63,6 +64,8 @@ class Politeness(Admission):
         placing = Placing(self.booker, resolver, config.edges, config.confidence, ledger)
         super().__init__(config, resolver, placing, stats)
         self.planner = Planner(config, REMEMBERED)
+        costs = self.planner.costs
+        self.learning = Learning(costs, stats) if costs is not None else None
         self._hearing = Hearing(config.ladders, random.random)
         self.refunds = Refunds(self)
         self.tickets: weakref.WeakKeyDictionary[Request, Ticket] = weakref.WeakKeyDictionary()
@@ -157,6 +160,8 @@ class Politeness(Admission):
         self.booker.pay()
         if self.agenda is not None and ticket.request is not None:
             self.agenda.booked(ticket.request, ticket.charges)
+        if self.learning is not None:
+            self.learning.departed(ticket)
         ticket.request = None  # It is the key under which the ticket is kept.
         self.count("slots/booked")
         self.count(f"requests/{ticket.kind}")
@@ -195,6 +200,8 @@ class Politeness(Admission):
     async def hear(self, ticket: Ticket, status: int, headers: Mapping[str, Sequence[str]], certificate: object = None) -> bool:
         """Listen to an answer; a refusal holds the site. Whether the request was served; if not, it waits its turn again.
         ``certificate``: Scrapy's, of the connection."""
+        if self.learning is not None:
+            self.learning.heard(ticket, status, headers)
         now = time.monotonic()
         site = ticket.charges[0].key
         if self.placing.listens(ticket.host, ticket.kind):

@@ -22,6 +22,7 @@ from __future__ import annotations
 import contextvars
 import ipaddress
 import logging
+import time
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -60,9 +61,10 @@ class Visit:
     """Permission to connect to ``pinned`` for ``host``; ``vetted`` are all addresses of the host that were judged, any of
     which a pooled connection may lead to. When another of them is dialled that is the pinned one; ``peer`` is the one that a
     connection came about to. A refusal on the way is recorded, since Twisted would turn it into one of the errors that Scrapy
-    retries. With a ``hop`` all connections are tunnels through that proxy, to the addresses of the host."""
+    retries. With a ``hop`` all connections are tunnels through that proxy, to the addresses of the host. ``trip``:
+    seconds in which the newest connection came about, if one was made for this request."""
 
-    __slots__ = ("hop", "host", "peer", "pinned", "refusal", "vetted")
+    __slots__ = ("_dialled", "hop", "host", "peer", "pinned", "refusal", "trip", "vetted")
 
     def __init__(self, host: str, pinned: IPAddress, vetted: Sequence[IPAddress], hop: Hop | None = None) -> None:
         self.host = host
@@ -70,6 +72,8 @@ class Visit:
         self.pinned = pinned
         self.vetted = vetted
         self.peer: IPAddress | None = None
+        self.trip: float | None = None
+        self._dialled: float | None = None
         self.refusal: RequestRefused | None = None
 
     def refuse(self, reason: str, detail: str) -> None:
@@ -85,10 +89,13 @@ class Visit:
     def dial(self, address: IPAddress) -> None:
         """The address has its turn."""
         self.pinned = address
+        self._dialled = time.monotonic()
 
     def meet(self, address: IPAddress) -> None:
         """A connection to it came about."""
         self.peer = self.pinned = address
+        if self._dialled is not None:
+            self.trip, self._dialled = time.monotonic() - self._dialled, None
 
     def leads_to(self, peer: str, target: str | None = None) -> bool:
         """Whether a connection to ``peer``, or through a tunnel there to ``target``, leads to the host as far as was judged,

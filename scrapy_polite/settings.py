@@ -164,9 +164,11 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
     Setting(
         "POLITE_COSTS",
         dict(DEFAULT_COSTS),
-        "a dict from kinds to numbers above 0",
-        "What one request of a kind costs a server, in units. Kinds that it does not name keep their default.",
-        forms.mapping,
+        "a dict from kinds to numbers above 0, or `auto`",
+        "What one request of a kind costs a server, in units. Kinds that it does not name keep their default. `auto`: they "
+        "begin with their defaults, and what a kind costs an origin is learned from how long its servers work on it, between "
+        "half and twice the default; a page always costs its default. See [Learned costs](how-it-works.md#learned-costs).",
+        forms.costs,
     ),
     Setting(
         "POLITE_KINDS",
@@ -317,6 +319,7 @@ class Config:
     kinds: Kinds
     confidence: float
     """From which a site is placed by evidence."""
+    learns_costs: bool
     ladders: Ladders
     policy: Policy
     proxies: frozenset[str]
@@ -366,6 +369,7 @@ class Config:
             ),
             kinds=Kinds(rules=value("POLITE_KINDS"), costs=value("POLITE_COSTS")),
             confidence=value("POLITE_ORIGIN_CONFIDENCE"),
+            learns_costs=value("POLITE_COSTS") is None,
             ladders=Ladders(rungs=value("POLITE_LADDERS"), jitter=value("POLITE_LADDER_JITTER")),
             policy=Policy(
                 allow=allowed.networks,

@@ -47,6 +47,13 @@ class Ticket:
     """Seconds that its download may take from then on: the wait for the slot does not count."""
     expiry: Timer | None = None
     expired: bool = False
+    peer: str | None = None
+    """The address that answered, where neither a proxy nor a browser stands between."""
+    trip: float | None = None
+    """Seconds in which a connection to it came about, if one was made for this request."""
+    company: int | None = None
+    """While it is on its way: what tells at its end whether it was alone at its origin."""
+    alone: bool = False
     _want: Want | None = None
     _booked: int | None = None
     """The slot that it left in, as long as what was charged for it may be given back."""
@@ -95,6 +102,8 @@ class Ticket:
         """Its download has ended, one way or another."""
         if self.expiry is not None and self.expiry.active():
             self.expiry.cancel()
+        if self.politeness.learning is not None:
+            self.politeness.learning.ended(self)
 
     def too_long(self, wait: Wait) -> bool:
         """Whether waiting so long would keep the request in the downloader beyond ``POLITE_MAX_WAIT``."""
