@@ -51,8 +51,9 @@ class Learning:
             return
         seconds = ticket.answered - ticket.sent
         edge = any(charge.key.startswith("edge:") for charge in ticket.charges)
-        cached = hit_or_miss(headers)
-        sample = Sample(origin, ticket.site, ticket.kind, ticket.peer, seconds, status, cached, edge, ticket.alone)
+        said = hit_or_miss(headers)
+        hit = None if said is None else said == "hit"
+        sample = Sample(origin, ticket.site, ticket.kind, ticket.peer, seconds, status, hit, edge, ticket.alone)
         step = self.costs.heard(sample, time.monotonic())
         if step is not None:
             logger.info("Cost of a %s at %s: %s", step.kind, step.origin, step.because)

@@ -36,7 +36,7 @@ def sample(kind: str = "page", seconds: float = 0.16, **other: object) -> Sample
         "address": "203.0.113.7",
         "seconds": seconds,
         "status": 200,
-        "cached": None,
+        "hit": None,
         "edge": False,
         "alone": True,
     }
@@ -175,11 +175,11 @@ def test_origins_learn_for_themselves() -> None:
     ("wrong", "told"),
     [
         ({}, True),
-        ({"cached": "miss"}, True),
-        ({"edge": True, "cached": "miss"}, True),
+        ({"hit": False}, True),
+        ({"edge": True, "hit": False}, True),
         # Hits measure the edge; and without a word it may be one.
-        ({"cached": "hit"}, False),
-        ({"edge": True, "cached": "hit"}, False),
+        ({"hit": True}, False),
+        ({"edge": True, "hit": True}, False),
         ({"edge": True}, False),
         # Errors and redirects are quick.
         *(({"status": status}, False) for status in (204, 206, 301, 302, 304, 403, 404, 429, 500, 503)),

@@ -20,8 +20,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from scrapy_polite.origins.cachestatus import Verdict
-
 __all__ = ["Company", "Costs", "Learned", "Sample", "tells"]
 
 ANCHOR: Final = "page"
@@ -63,8 +61,9 @@ ADDRESSES: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One answer. ``seconds``: from the last byte of the request on the wire to the first byte of the answer. ``cached``: what
-    an edge's cache said. ``edge``: whether one stands in front. ``alone``: no other request of ours was at the origin."""
+    """One answer. ``seconds``: from the last byte of the request on the wire to the first byte of the answer. ``hit``: whether
+    a cache said that it had the answer; None: nothing was said. ``edge``: whether one stands in front. ``alone``: no other
+    request of ours was at the origin."""
 
     origin: str
     site: str
@@ -72,7 +71,7 @@ class Sample:
     address: str
     seconds: float
     status: int
-    cached: Verdict | None
+    hit: bool | None
     edge: bool
     alone: bool
 
@@ -80,8 +79,8 @@ class Sample:
 def tells(sample: Sample) -> bool:
     """Whether the time of an answer tells what it cost. Errors and redirects are quick whatever they stand for; a hit is the
     work of the cache; behind an edge that does not say what its cache did it may be one."""
-    proved = sample.cached == "miss" if sample.edge else sample.cached != "hit"
-    return sample.alone and sample.status == 200 and proved and sample.seconds >= 0
+    worked = sample.hit is False if sample.edge else not sample.hit
+    return sample.alone and sample.status == 200 and worked and sample.seconds >= 0
 
 
 @dataclass(frozen=True, slots=True)
