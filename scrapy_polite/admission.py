@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from scrapy_polite.accounts import Accounts
 from scrapy_polite.dns.own import OwnAddresses
 from scrapy_polite.dns.resolver import Answer, NoAnswer, Resolver
 from scrapy_polite.guard.policy import Refused
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from scrapy_polite.origins.edges import Edge
     from scrapy_polite.origins.evidence import Reply
     from scrapy_polite.origins.judge import Placement
+    from scrapy_polite.origins.watching import Watching
     from scrapy_polite.placing import Placing
     from scrapy_polite.settings import Config
 
@@ -52,13 +54,15 @@ class Placed:
     """A host that may be reached: the address to dial first, and the keys that limit it, narrowest first, the shared one
     last. It stands as long as the answer does, and nothing is learned that moves the host.
 
-    ``placement``: None for what is no site, or is a custom domain of it, which ``note`` then says."""
+    ``placement``: None for what is no site, or is a custom domain of it. ``notes``: sentences besides it. ``front``: what stands
+    in front, where it is no edge that the placement knows."""
 
     answer: Answer
     pinned: IPAddress
     keys: tuple[str, ...]
     placement: Placement | None = None
-    note: str | None = None
+    notes: tuple[str, ...] = ()
+    front: Edge | None = None
     generation: object = None
 
     @property
@@ -67,19 +71,17 @@ class Placed:
 
     @property
     def origin(self) -> str | None:
-        return self.placement.origin if self.placement is not None else None
+        return self.keys[-1] if self.keys[-1].startswith("origin:") else None
 
     @property
     def edge(self) -> Edge | None:
         """What stands in front, so that only misses reach the origin."""
-        return self.placement.edge if self.placement is not None else None
+        return self.placement.edge if self.placement is not None else self.front
 
     @property
     def evidence(self) -> tuple[str, ...]:
         """Sentences for a person."""
-        if self.placement is not None:
-            return sentences(self.placement)
-        return (self.note,) if self.note is not None else ()
+        return (*(sentences(self.placement) if self.placement is not None else ()), *self.notes)
 
 
 class Admission:
@@ -87,10 +89,13 @@ class Admission:
 
     agenda: Agenda | None = None
 
-    def __init__(self, config: Config, resolver: Resolver, placing: Placing, stats: StatsCollector | None) -> None:
+    def __init__(
+        self, config: Config, resolver: Resolver, placing: Placing, watching: Watching, stats: StatsCollector | None
+    ) -> None:
         self.config = config
         self.resolver = resolver
         self.placing = placing
+        self.accounts = Accounts(self, watching)
         self._stats = stats
         self._sites = Sites(config.stores)
         self._own = OwnAddresses(time.monotonic)
@@ -197,6 +202,13 @@ class Admission:
             if found.placement is not None:
                 await self._anew(site, found, found.placement.host)
 
+    async def place_again(self, site: str, target: Target) -> None:
+        """Something else than DNS has told more of what limits a site that was placed."""
+        found = self._placed.get(site)
+        if found is not None:
+            placed = self._placed[site] = await self._place(target, found.answer)
+            await self._tell(site, found, placed)
+
     async def watch(self) -> None:
         """Begin to follow what other processes learn and what people rule, until :meth:`unwatch`."""
         self._watch = asyncio.get_running_loop().create_task(self._follow())
@@ -209,10 +221,11 @@ class Admission:
     async def _place(self, target: Target, answer: Answer) -> Placed:
         pinned, own = answer.addresses[0], self.own_key(target)
         if own is not None:
-            return Placed(answer, pinned, (own,))
+            return await self.accounts.placed(Placed(answer, pinned, (own,)), target)
         if shared := chain_key(target, answer.chain, self.config.stores):
             # A custom domain is a site, with a robots.txt and holds of its own, in front of what it shares with others.
-            return Placed(answer, pinned, (target.site, shared), note=f"{target.host} is a custom domain of {shared}")
+            notes = (f"{target.host} is a custom domain of {shared}",)
+            return await self.accounts.placed(Placed(answer, pinned, (target.site, shared), notes=notes), target)
         placement = await self.placing.place(target.host, answer)
         return Placed(answer, pinned, self._keys(target.site, placement), placement, generation=self.placing.generation)
 

@@ -168,9 +168,10 @@ class Agenda:
         """These limit the site: how many may be in flight, and how much sooner than due where a key has a burst."""
         config = self._politeness.config
         caps = {key: cap for key in keys if (cap := config.cap_of(key))}
+        planner = self._politeness.planner
         slack = {
             charge.key: charge.tolerance(config.width) / 1e6
-            for charge in self._politeness.planner.charges(site, keys, "robots")
+            for charge in planner.charges(site, keys, "robots", bucket=planner.bucket_among(keys))
             if charge.bursts
         }
         self._bench.place(site, keys, caps, slack)
@@ -305,7 +306,7 @@ class Agenda:
         keys = self._politeness.keys_of(site)
         if keys is None:
             return {}
-        sort = (keys, *self._politeness.planner.sort_of(request, keys))
+        sort = self._politeness.planner.sort_of(request, keys)
         lent = self._lents.get(sort)
         if lent is None:
             if len(self._lents) > LENTS:

@@ -113,7 +113,7 @@ class _PoliteHandler:
                 page.tell(visit)
             if visit.peer is not None and (route is None or route.by_address):
                 self.politeness.connected(placed, visit.peer)
-                ticket.peer = request.meta["polite"]["pinned"] = str(visit.peer)
+                request.meta["polite"]["pinned"] = str(visit.peer)
         if ticket.sent is not None:
             request.meta["download_latency"] = ticket.answered - ticket.sent
             request.meta["polite"]["waited"] = round(ticket.sent - ticket.made, 6)

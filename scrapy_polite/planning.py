@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_polite.limits.plan import Charge, plan
+from scrapy_polite.naming.hosts import Invalid, parse
 from scrapy_polite.origins.costs import Costs
+from scrapy_polite.origins.watching import Watching, account_among, folder_of
 from scrapy_polite.remembering import Remembering
 
 if TYPE_CHECKING:
@@ -16,9 +18,19 @@ if TYPE_CHECKING:
     from scrapy_polite.origins.costs import Learned
     from scrapy_polite.settings import Config
 
-__all__ = ["Planner"]
+__all__ = ["Planner", "Sort"]
 
 logger = logging.getLogger(__name__)
+
+
+class Sort(NamedTuple):
+    """What is charged alike: the kind and the cost of a request, the keys that it is charged to, and the one of them that is
+    limited as a bucket is."""
+
+    kind: str
+    cost: float
+    keys: tuple[str, ...]
+    bucket: str | None
 
 
 class Planner:
@@ -26,6 +38,7 @@ class Planner:
 
     def __init__(self, config: Config, most: int) -> None:
         self._config = config
+        self.watching = Watching()
         self.costs = Costs(config.kinds.cost) if config.learns_costs else None
         self._least: dict[str, float] = Remembering(most)
         self._complaints: dict[str, bool] = Remembering(most)
@@ -43,10 +56,13 @@ class Planner:
         (told,) = self.charges(site, (site,), "robots")
         return max(0, told.increment(self._config.width) - round(told.cost / told.rate * 1e6))
 
-    def charges(self, site: str, keys: tuple[str, ...], kind: str, cost: float | None = None) -> tuple[Charge, ...]:
-        """What a request of ``kind`` to ``site`` is charged on each of ``keys``; ``cost``: other than that of its kind."""
+    def charges(
+        self, site: str, keys: tuple[str, ...], kind: str, cost: float | None = None, bucket: str | None = None
+    ) -> tuple[Charge, ...]:
+        """What a request of ``kind`` to ``site`` is charged on each of ``keys``; ``cost``: other than that of its kind;
+        ``bucket``: the one of ``keys`` that is limited as a bucket is."""
         least = max(self._least.get(site, 0.0), self._config.least_of(site))
-        return plan(keys, self.cost(kind, keys) if cost is None else cost, self._config.limits, least)
+        return plan(keys, self.cost(kind, keys) if cost is None else cost, self._config.limits, least, bucket)
 
     def cost(self, kind: str, keys: tuple[str, ...]) -> float:
         """Units that a request of the kind costs: by the settings, or as was learned at the origin among the keys."""
@@ -58,21 +74,37 @@ class Planner:
         """What was learned of the costs at an origin, by kind, and why."""
         return self.costs.learned(origin) if self.costs is not None else ()
 
+    def bucket_among(self, keys: tuple[str, ...]) -> str | None:
+        """The account of an image service among these keys, if all of it behaves as a bucket."""
+        account = account_among(keys)
+        return account if account is not None and self.watching.all_bucket(account) else None
+
     def plan(self, request: Request, site: str, keys: tuple[str, ...]) -> tuple[str, tuple[Charge, ...]]:
         """The kind and the charges of one request: ``meta["polite_kind"]`` and ``meta["polite_cost"]`` win."""
-        kind, cost = self.sort_of(request, keys)
-        return kind, self.charges(site, keys, kind, cost)
+        sort = self.sort_of(request, keys)
+        return sort.kind, self.charges(site, sort.keys, sort.kind, sort.cost, sort.bucket)
 
-    def sort_of(self, request: Request, keys: tuple[str, ...]) -> tuple[str, float]:
-        """Its kind, and its cost: the one that its meta states, unless that is no cost, which is told; else that of its kind at
-        the time."""
+    def sort_of(self, request: Request, keys: tuple[str, ...]) -> Sort:
+        """Whatever its plan depends on. Its cost is the one that its meta states, unless that is no cost, which is told; else
+        that of its kind at the time."""
         meta = request.meta
         kind = str(meta.get("polite_kind") or self._config.kinds.of(request.url))
         cost = meta.get("polite_cost")
         if cost is not None and not (isinstance(cost, int | float) and 0 < cost < math.inf):
             self._complain(f'meta["polite_cost"] = {cost!r} is not a number above 0: the cost of the kind {kind!r} is charged')
             cost = None
-        return kind, self.cost(kind, keys) if cost is None else cost
+        return Sort(kind, self.cost(kind, keys) if cost is None else cost, *self._charged(keys, request.url))
+
+    def _charged(self, keys: tuple[str, ...], url: str) -> tuple[tuple[str, ...], str | None]:
+        """Which of the keys of its site a request is charged to, and which of them as a bucket: what an image service has
+        of its own costs nobody behind it anything."""
+        account = account_among(keys)
+        target = parse(url) if account is not None else None
+        if account is None or target is None or isinstance(target, Invalid):
+            return keys, None
+        if self.watching.behaviour(account, folder_of(account, target.path)) != "bucket":
+            return keys, None
+        return keys[: keys.index(account) + 1], account
 
     def _complain(self, what: str) -> None:
         """Say what is wrong with a request, once."""

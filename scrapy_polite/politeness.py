@@ -61,11 +61,10 @@ class Politeness(Admission):
     ) -> None:
         self.booker = Booker(store, config.width)
         self.ledger = ledger
-        placing = Placing(self.booker, resolver, config.edges, config.confidence, ledger)
-        super().__init__(config, resolver, placing, stats)
         self.planner = Planner(config, REMEMBERED)
-        costs = self.planner.costs
-        self.learning = Learning(costs, stats) if costs is not None else None
+        placing = Placing(self.booker, resolver, config.edges, config.confidence, ledger)
+        super().__init__(config, resolver, placing, self.planner.watching, stats)
+        self.learning = Learning(self.planner.costs, stats)
         self._hearing = Hearing(config.ladders, random.random)
         self.refunds = Refunds(self)
         self.tickets: weakref.WeakKeyDictionary[Request, Ticket] = weakref.WeakKeyDictionary()
@@ -160,8 +159,7 @@ class Politeness(Admission):
         self.booker.pay()
         if self.agenda is not None and ticket.request is not None:
             self.agenda.booked(ticket.request, ticket.charges)
-        if self.learning is not None:
-            self.learning.departed(ticket)
+        self.learning.departed(ticket)
         ticket.request = None  # It is the key under which the ticket is kept.
         self.count("slots/booked")
         self.count(f"requests/{ticket.kind}")
@@ -200,8 +198,8 @@ class Politeness(Admission):
     async def hear(self, ticket: Ticket, status: int, headers: Mapping[str, Sequence[str]], certificate: object = None) -> bool:
         """Listen to an answer; a refusal holds the site. Whether the request was served; if not, it waits its turn again.
         ``certificate``: Scrapy's, of the connection."""
-        if self.learning is not None:
-            self.learning.heard(ticket, status, headers)
+        self.learning.heard(ticket, status, headers)
+        await self.accounts.heard(ticket, status, headers)
         now = time.monotonic()
         site = ticket.charges[0].key
         if self.placing.listens(ticket.host, ticket.kind):

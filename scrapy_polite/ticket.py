@@ -37,8 +37,6 @@ class Ticket:
     edge: Edge | None = None
     """What stands in front of the host: whose word on its cache is believed."""
     made: float = field(default_factory=time.monotonic)
-    peer: str | None = None
-    """The address that answered, where it is one of the host's own and no proxy's."""
     sent: float | None = None
     """When its last byte had been given to the kernel, on the monotonic clock: latency is measured from here."""
     answered: float = 0.0
@@ -102,8 +100,7 @@ class Ticket:
         """Its download has ended, one way or another."""
         if self.expiry is not None and self.expiry.active():
             self.expiry.cancel()
-        if self.politeness.learning is not None:
-            self.politeness.learning.ended(self)
+        self.politeness.learning.ended(self)
 
     def too_long(self, wait: Wait) -> bool:
         """Whether waiting so long would keep the request in the downloader beyond ``POLITE_MAX_WAIT``."""

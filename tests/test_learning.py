@@ -106,7 +106,7 @@ def test_a_plan_has_the_cost_of_its_origin_and_meta_wins() -> None:
     plans = planner(POLITE_KINDS=[("search", r"/s\?")])
     keys = ("site:a.test", "origin:a.test")
     request = Request("http://a.test/s?q=1")
-    assert plans.sort_of(request, keys) == ("search", 4)
+    assert plans.sort_of(request, keys)[:2] == ("search", 4)
     assert plans.costs is not None
     for kind, seconds in (("page", 0.1), ("search", 0.9)):
         for _ in range(ENOUGH):
@@ -115,11 +115,11 @@ def test_a_plan_has_the_cost_of_its_origin_and_meta_wins() -> None:
     for number in range(ENOUGH):
         plans.costs.heard(Sample(keys[-1], keys[0], "search", "203.0.113.7", 0.9, 200, None, False, True), float(number))
     # What is remembered of it, such as the queue's estimate, goes by this: an old cost is not found again.
-    assert plans.sort_of(request, keys) == ("search", 4.5)
+    assert plans.sort_of(request, keys)[:2] == ("search", 4.5)
     assert [charge.cost for charge in plans.plan(request, keys[0], keys)[1]] == [4.5, 4.5]
-    assert plans.sort_of(request, ("site:b.test", "origin:b.test")) == ("search", 4)
-    assert plans.sort_of(Request(request.url, meta={"polite_cost": 9}), keys) == ("search", 9)
-    assert plans.sort_of(Request(request.url, meta={"polite_kind": "image"}), keys) == ("image", 1)
+    assert plans.sort_of(request, ("site:b.test", "origin:b.test"))[:2] == ("search", 4)
+    assert plans.sort_of(Request(request.url, meta={"polite_cost": 9}), keys)[:2] == ("search", 9)
+    assert plans.sort_of(Request(request.url, meta={"polite_kind": "image"}), keys)[:2] == ("image", 1)
     assert [one.kind for one in plans.learned("origin:a.test")] == ["page", "search"]
 
 

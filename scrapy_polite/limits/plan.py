@@ -20,7 +20,7 @@ MICRO = 1_000_000
 LONGEST = 100 * 365 * 86_400 * MICRO
 """Microseconds. A century is the same as for ever, and what stores add up stays within 64 bits."""
 
-FAMILIES = ("site", "origin", "edge", "bucket", "imageservice")
+FAMILIES = ("site", "origin", "edge", "bucket", "imageservice", "probe")
 """What the part of a key before its first colon may be."""
 
 FIELDS = ("rate", "burst", "concurrency")
@@ -32,6 +32,16 @@ MISS_BURST = 0.8
 charged ahead as if it were a miss, and a hit gives that back; the burst is what keeps requests going until it is known. By
 simulation of the code (``python -m benchmarks.misses``) misses stay within 1.05 of the rate in any ten seconds, at any hit
 rate and when it falls to nothing."""
+
+
+_IN_FRONT = ("edge:", "imageservice:")
+"""What stands in front of others, and has a cache."""
+
+_NEVER_BEHIND = (*_IN_FRONT, "probe:")
+
+PROBE_RATE = 10.0
+"""Units a second of all first requests behind one edge, to hosts of which nothing tells whose they are. Those of a platform with
+hundreds of tenants come at this rate at most, until three answers have told that it is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +144,7 @@ class Limits:
             "edge": edges,
             "bucket": Limit(_rate("POLITE_BUCKET_RATE", bucket[0]), _burst("POLITE_BUCKET_BURST", bucket[1]), None),
             "imageservice": edges,
+            "probe": Limit(PROBE_RATE, 0.0, None),
         }
         self._exact: dict[str, Mapping[str, float | None]] = {}
         patterns: list[tuple[str, Mapping[str, float | None]]] = []
@@ -147,9 +158,11 @@ class Limits:
         patterns.sort(key=lambda item: (-len(item[0]), item[0]))
         self._patterns = [(re.compile(translate(pattern)), stated) for pattern, stated in patterns]
 
-    def of(self, key: str) -> Limit:
-        """The limit of `key`; `ValueError` for something that is no key."""
-        default = self._families[family(key)]
+    def of(self, key: str, like: str | None = None) -> Limit:
+        """The limit of `key`; `ValueError` for something that is no key. `like`: the family whose defaults it has, if that is
+        not its own."""
+        own = family(key)
+        default = self._families[like or own]
         stated = [self._exact[key]] if key in self._exact else []
         stated += [entry for pattern, entry in self._patterns if pattern.match(key)]
         if not stated:
@@ -165,20 +178,22 @@ class Limits:
         return Limit(float(rate or 0), float(burst or 0), None if cap is None else int(cap))
 
 
-def plan(keys: Sequence[str], cost: float, limits: Limits, least: float = 0.0) -> tuple[Charge, ...]:
-    """The charges of one request that costs `cost` units: one a key, in the order given, each key once.
+def plan(keys: Sequence[str], cost: float, limits: Limits, least: float = 0.0, bucket: str | None = None) -> tuple[Charge, ...]:
+    """The charges of one request that costs `cost` units: one a key, in the order given, each key once. `bucket`: the one among
+    them that is limited as a bucket is, whatever its family.
 
     `least` (seconds between two starts, 0: none) is a wish about the site and goes to the site's charge alone.
 
-    With an edge among the keys, site and origin see no more than what it lets through: they are charged on their miss
-    budgets, by `MISS_RATE` and `MISS_BURST`. A `least` is a wish about every request: that charge stays as it is, in full.
+    With an edge or an image service among the keys, site and origin see no more than what it lets through: they are charged
+    on their miss budgets, by `MISS_RATE` and `MISS_BURST`. A `least` is a wish about every request: that charge stays as it
+    is, in full.
     """
-    edge = any(key.startswith("edge:") for key in keys)
+    edge = any(key.startswith(_IN_FRONT) and key != bucket for key in keys)
     charges = []
     for key in dict.fromkeys(keys):
-        limit = limits.of(key)
+        limit = limits.of(key, "bucket" if key == bucket else None)
         own = least if key.startswith("site:") else 0.0
-        if edge and not own and not key.startswith("edge:"):
+        if edge and not own and not key.startswith(_NEVER_BEHIND):
             burst = max(limit.burst, MISS_BURST * limit.rate)
             charges.append(Charge(key, cost, MISS_RATE * limit.rate, burst, refundable=True))
         else:

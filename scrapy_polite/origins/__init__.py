@@ -4,6 +4,5 @@ from __future__ import annotations
 
 from scrapy_polite.origins.cachestatus import CacheStatus, cache_status
 from scrapy_polite.origins.edges import Edge, edge_of
-from scrapy_polite.origins.placing import Placement, place
 
-__all__ = ["CacheStatus", "Edge", "Placement", "cache_status", "edge_of", "place"]
+__all__ = ["CacheStatus", "Edge", "cache_status", "edge_of"]

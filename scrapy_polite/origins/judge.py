@@ -51,6 +51,16 @@ class Judge:
         self._domains: dict[str, Host | Anchor] = {}  # a domain of one host needs no anchor: it could tell itself only
         self._links = Links()
         self._names = Names(self._anchors, self._links.touched)
+        self._turns = 0
+
+    def __len__(self) -> int:
+        """How many hosts it knows."""
+        return len(self._hosts)
+
+    @property
+    def generation(self) -> int:
+        """Grows when something was learned of one host by which others may be placed elsewhere."""
+        return self._turns + self._links.moves
 
     # -- learning
     def learn(self, host: str, pointing: Pointing, ages: Mapping[str, int]) -> None:
@@ -144,6 +154,7 @@ class Judge:
         self._links.settle(pairs, everything, by)
         for anchor in flipped:
             self._links.check_all(anchor)
+        self._turns += bool(flipped)
         for anchor in host.weak:
             if anchor.role == COUNTED and anchor.n == (ROUTER_HOSTS if by > 0 else ROUTER_HOSTS - 1):
                 self._set_void(f"address:{anchor.value}", void=by > 0)
@@ -157,6 +168,7 @@ class Judge:
         for host in hosts_at(address):
             flipped += self._tell_seat(host, -1)
         address.void = void
+        self._turns += 1
         for host in hosts_at(address):
             flipped += self._tell_seat(host, 1)
         self._links.check_all(address)
@@ -172,8 +184,9 @@ class Judge:
         domain = self._domains.get(host.domain)
         for anchor in (*host.weak, domain):
             if isinstance(anchor, Anchor) and (anchor.role == MARKER or anchor is domain):
-                free = anchor.free()
+                free, where = anchor.free(), _where(anchor)
                 _tell(anchor, seat, by)
+                self._turns += _where(anchor) is not where
                 if anchor.named:
                     self._links.touched.add(anchor)
                 if free != anchor.free():
@@ -345,6 +358,14 @@ def _pairs(host: Host) -> Iterator[tuple[Anchor, Anchor]]:
                 for other in strong:
                     if not other.is_address:
                         yield other, anchor
+
+
+def _where(teller: Anchor) -> Anchor | Component | None:
+    """Where a marker or a domain places those that cannot be located."""
+    if teller.role == MARKER:
+        return teller.home()
+    counts = teller.spread.counts if teller.spread is not None else {}
+    return next(iter(counts)) if len(counts) == 1 else None
 
 
 def _tell(teller: Anchor, seat: Anchor, by: int) -> None:

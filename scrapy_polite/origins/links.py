@@ -157,6 +157,8 @@ class Links:
 
     def __init__(self) -> None:
         self.touched: set[Anchor] = set()
+        self.moves = 0
+        """How often an anchor has come into another component."""
 
     def witness(self, a: Anchor, b: Anchor, by: int) -> None:
         """One host more, or less, points at both. Nothing is linked yet: see :meth:`settle`."""
@@ -278,6 +280,7 @@ class Links:
 
     def _move(self, anchor: Anchor, old: Anchor | Component, new: Component | None) -> None:
         anchor.component = new
+        self.moves += 1
         if anchor.named:
             self.touched.add(anchor)
         place = new or anchor

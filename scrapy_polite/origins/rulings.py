@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from scrapy_polite.origins.judge import Reason
+from scrapy_polite.origins.placements import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from scrapy_polite.origins.judge import Placement
+    from scrapy_polite.origins.placements import Placement
 
 __all__ = ["Ruling", "Rulings"]
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["BUCKET_MARKS", "Behaviour", "Sign", "Switch", "Watching", "folder_of", "sign_of"]
+__all__ = ["BUCKET_MARKS", "Behaviour", "Sign", "Switch", "Watching", "account_among", "folder_of", "sign_of"]
 
 Behaviour = Literal["edge", "bucket", "unknown"]
 
@@ -90,6 +90,11 @@ def sign_of(names: Iterable[str], hit: bool | None, header: str = "") -> Sign:
     there = set(names)
     mark = next((mark for mark in BUCKET_MARKS if mark in there), None)
     return Sign("bucket", mark) if mark is not None else Sign("unknown")
+
+
+def account_among(keys: Iterable[str]) -> str | None:
+    """The account of an image service that is among these keys."""
+    return next((key for key in keys if key.startswith("imageservice:")), None)
 
 
 def folder_of(account: str, path: str) -> str:

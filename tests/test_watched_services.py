@@ -1,0 +1,165 @@
+"""Image services in a crawl: what is charged for an account depends on what its answers show, and follows them.
+
+The services are on loopback, under their own names.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from loopback import Answer, Arrival, Crawl, Server, crawl, ports
+from nameserver import Script, name_server_in_a_thread
+
+from scrapy_polite.limits.plan import MISS_BURST, MISS_RATE
+from scrapy_polite.telemetry.events import Sent
+from scrapy_polite.telemetry.ledger import Ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from scrapy_polite.limits.plan import Charge
+
+SPIDER = """
+class Spider(TestSpider):
+    async def start(self):
+        for url in {urls!r}:
+            yield scrapy.Request(url.replace("PORT", "{port}"), self.answered, errback=self.failed)
+"""
+
+ACCOUNT = "imageservice:imgix/hearth"
+OWN = "origin:imgix/hearth"
+EDGE_RATE, ORIGIN_RATE, BUCKET_RATE, BUCKET_BURST = 200.0, 25.0, 500.0, 50.0
+
+SLOWLY = (60 - 1 - MISS_BURST * ORIGIN_RATE) / (MISS_RATE * ORIGIN_RATE) - 0.05
+"""Seconds that 60 images take at least where each is a miss: 1.7; at the edge's rate it would be 0.3."""
+
+UNDER_WAY = 16
+"""Requests in the downloader (CONCURRENT_REQUESTS), which are charged as was planned before something else was heard."""
+
+
+def number(arrival: Arrival) -> int:
+    return int(arrival.path.rpartition("/")[2].partition(".")[0])
+
+
+def hits(arrival: Arrival) -> Answer:
+    return Answer(b"", headers={"X-Cache": "HIT"})
+
+
+def stored(arrival: Arrival) -> Answer:
+    return Answer(b"", headers={"x-amz-request-id": "4442587FB7D0A2F9", "x-amz-id-2": "a"})
+
+
+def images(count: int, where: str = "http://hearth.imgix.net:PORT/photos") -> list[str]:
+    return [f"{where}/{n}.jpg?w=640" for n in range(count)]
+
+
+@contextmanager
+def named(*hosts: str) -> Iterator[str]:
+    script = Script()
+    for host in hosts:
+        script.add(host, (60, "A", "127.0.0.1"))
+    with name_server_in_a_thread("127.0.0.1", script) as server:
+        yield server
+
+
+def fetched(
+    tmp_path: Path, answer: Callable[[Arrival], Answer], urls: list[str], *hosts: str
+) -> tuple[Crawl, list[tuple[Charge, ...]], float]:
+    """The crawl, what each request was charged, and the seconds from the first to the last."""
+    ledger = tmp_path / "ledger.sqlite"
+    with Server(answer) as server, named("hearth.imgix.net", *hosts) as dns:
+        found = crawl(
+            SPIDER.format(urls=urls, port=server.port),
+            tmp_path,
+            **ports(server),
+            POLITE_DNS_SERVERS=[dns],
+            POLITE_EDGE_RATE=EDGE_RATE,
+            POLITE_ORIGIN_RATE=ORIGIN_RATE,
+            POLITE_BUCKET_RATE=BUCKET_RATE,
+            POLITE_BUCKET_BURST=BUCKET_BURST,
+            POLITE_LEDGER=str(ledger),
+        )
+    assert found.code == 0, found.log
+    assert len(found.urls()) == len(urls), found.log
+    sent = [event for event in Ledger.read(ledger) if isinstance(event, Sent)]
+    return found, [event.charges for event in sent], (sent[-1].slot - sent[0].slot) / 1e6
+
+
+def keys(charges: tuple[Charge, ...]) -> list[str]:
+    return [charge.key for charge in charges]
+
+
+def test_a_service_that_shows_a_cache_is_an_edge_whose_misses_are_somebodys(tmp_path: Path) -> None:
+    found, charges, seconds = fetched(tmp_path, hits, images(60))
+    assert f"Image service: {ACCOUNT} behaves as an edge: 20 of its last 20 answers said" in found.log
+    assert f"Image service: {ACCOUNT} in /photos/ behaves as an edge" in found.log
+    assert all(keys(one) == [ACCOUNT, OWN] for one in charges)
+    assert {(one[0].rate, one[0].refundable, one[1].refundable) for one in charges} == {(EDGE_RATE, False, True)}
+    assert found.stats["polite/edge/hit"] == 60
+    assert seconds < SLOWLY, "hits cost the origin nothing"
+
+
+def test_a_service_that_shows_nothing_is_asked_no_faster_than_an_origin(tmp_path: Path) -> None:
+    found, charges, seconds = fetched(tmp_path, lambda arrival: Answer(b""), images(60))
+    assert "behaves as" not in found.log
+    assert all(keys(one) == [ACCOUNT, OWN] for one in charges)
+    assert seconds >= SLOWLY
+
+
+def test_a_service_that_shows_a_store_is_a_bucket_and_costs_nobody_else_anything(tmp_path: Path) -> None:
+    found, charges, _ = fetched(tmp_path, stored, images(60))
+    assert (
+        f"{ACCOUNT} behaves as a bucket: 20 of its last 20 answers had the mark of an object store (x-amz-request-id)"
+        in found.log
+    )
+    assert all(keys(one) == [ACCOUNT, OWN] for one in charges[:20])
+    alone = [one for one in charges if keys(one) == [ACCOUNT]]
+    assert len(alone) >= 60 - 20 - UNDER_WAY
+    assert {(one[0].rate, one[0].burst) for one in alone} == {(BUCKET_RATE, BUCKET_BURST)}
+
+
+def test_a_service_that_no_longer_shows_its_store_has_an_origin_again(tmp_path: Path) -> None:
+    def switches(arrival: Arrival) -> Answer:
+        return stored(arrival) if number(arrival) < 40 else Answer(b"", headers={"X-Cache": "MISS"})
+
+    found, charges, _ = fetched(tmp_path, switches, images(100))
+    assert f"{ACCOUNT} no longer behaves as a bucket: of its last 10 answers only 4 showed it" in found.log
+    assert f"{ACCOUNT} behaves as an edge: 36 of its last 40 answers said" in found.log
+    alone = [one for one in charges if keys(one) == [ACCOUNT]]
+    assert 0 < len(alone) <= 20 + 6 + UNDER_WAY
+    assert [keys(one) for one in charges[-20:]] == [[ACCOUNT, OWN]] * 20
+
+
+def test_a_folder_that_differs_is_charged_for_itself(tmp_path: Path) -> None:
+    def answer(arrival: Arrival) -> Answer:
+        return stored(arrival) if arrival.path.startswith("/stored/") else Answer(b"")
+
+    where = "http://hearth.imgix.net:PORT"
+    urls = [url for pair in zip(images(60, f"{where}/stored"), images(60, f"{where}/fetched"), strict=True) for url in pair]
+    found, charges, _ = fetched(tmp_path, answer, urls)
+    assert f"{ACCOUNT} in /stored/ behaves as a bucket" in found.log
+    assert f"{ACCOUNT} behaves as" not in found.log
+    late = charges[60:]
+    assert [ACCOUNT] in map(keys, late)
+    assert [ACCOUNT, OWN] in map(keys, late)
+
+
+@pytest.mark.parametrize(
+    ("where", "account"),
+    [
+        ("http://i0.wp.com:PORT/shop.test/uploads", "imageservice:photon/shop.test"),
+        ("http://hearth.imgix.net:PORT/http%3A%2F%2Fshop.test%2Fuploads", ACCOUNT),
+    ],
+)
+def test_what_a_service_fetches_from_a_site_is_charged_to_the_origin_of_that_site(
+    tmp_path: Path, where: str, account: str
+) -> None:
+    urls = ["http://shop.test:PORT/", *images(5, where)]
+    _, charges, _ = fetched(tmp_path, lambda arrival: Answer(b""), urls, "shop.test", "i0.wp.com")
+    by_first = {one[0].key: keys(one) for one in charges}
+    site, origin = by_first["site:shop.test"]
+    assert site == "site:shop.test"
+    assert by_first[account] == [account, origin]
