@@ -111,6 +111,8 @@ class Judge:
             if anchor.is_address:
                 router = self._anchors.get(f"router:{anchor.value}")
                 anchor.void = router is not None and router.n >= ROUTER_HOSTS
+        elif anchor.named and not anchor.n:  # it lives again, and is nobody's legacy any more
+            self._links.touched.add(anchor)
         return anchor
 
     def _take_out(self, host: Host) -> Sequence[tuple[Anchor, Anchor | None]]:

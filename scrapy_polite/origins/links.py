@@ -203,7 +203,8 @@ class Links:
         if b.role == STRONG:
             able, share = not (a.void or b.void), SHARE
         elif a.role == MARKER:
-            able, share = a.alike and b.alike, PRODUCT
+            # Once hosts that show it can be located, a marker goes where they are, and stands for nothing itself.
+            able, share = a.alike and b.alike and a.free() and b.free(), PRODUCT
         else:
             able, share = b.alike and not a.void and (b.role == GATHERER or b.free()), GATHER
         both = a.role == b.role  # the smaller crowd counts; of a weak and a strong anchor, the strong one's

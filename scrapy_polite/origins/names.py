@@ -64,6 +64,7 @@ class Names:
     def hand_over(self, anchor: Anchor, heir: Anchor | None) -> None:
         """Nobody points at an anchor any more."""
         if heir is not None:
+            heir.named = True
             self._heirs[anchor] = heir
         self._touched.add(anchor)
 

@@ -128,9 +128,10 @@ def _untold(placement: Placement, sure: str) -> str:
 
 
 def _by_hand(placement: Placement, by: dict[str, list[Reason]]) -> str:
+    origin = _bare(placement.origin)
     if "join" in by:
-        return f"{placement.host} was put to origin {_bare(placement.origin)} by hand ({by['join'][0].value})."
-    return f"{placement.host} was split off by hand: it is an origin of its own, {_bare(placement.origin)} ({by['split'][0].value})."
+        return f"{placement.host} was put to origin {origin} by hand ({by['join'][0].value})."
+    return f"{placement.host} was split off by hand: it is an origin of its own, {origin} ({by['split'][0].value})."
 
 
 def _crowd(placement: Placement, reason: Reason) -> str:
