@@ -11,22 +11,21 @@ Nothing that belongs to an edge is an anchor, except the name that one customer 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from ipaddress import ip_address, ip_network
-from typing import TYPE_CHECKING, Final, Protocol
+from ipaddress import ip_network
+from typing import TYPE_CHECKING, Final
 
 from scrapy_polite.naming.domains import registrable_domain
-from scrapy_polite.origins.edges import edge_of, suffix_row
+from scrapy_polite.origins.edges import KNOWN
 from scrapy_polite.origins.evidence import standing
 from scrapy_polite.origins.pointers import operator_domain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy_polite.naming.hosts import IPAddress
-    from scrapy_polite.origins.edges import Edge
+    from scrapy_polite.origins.edges import Edge, EdgeTable
     from scrapy_polite.origins.evidence import Evidence
 
-__all__ = ["Pointing", "Table", "pointing"]
+__all__ = ["Pointing", "pointing"]
 
 #: Anchors of a kind a host has at most: enough to be met again, and a bound on what one host can weld together.
 MOST_CNAMES: Final = 3
@@ -41,41 +40,6 @@ NETWORK_V6: Final = 64
 
 _SEEN: Final = 1 << 32
 """Makes the hash of a look that was seen differ from 0, which is "no response yet"."""
-
-
-class _Row(Protocol):
-    @property
-    def unit(self) -> str: ...
-
-
-class Table(Protocol):
-    """What the anchors need of a table of edges."""
-
-    def row_of_name(self, name: str) -> _Row | None: ...
-
-    def row_of_address(self, address: str) -> _Row | None: ...
-
-    def edge_of(self, host: str, chain: Sequence[str], addresses: Sequence[IPAddress]) -> Edge | None: ...
-
-
-class _Today:
-    def row_of_name(self, name: str) -> _Row | None:
-        return suffix_row(name)
-
-    def row_of_address(self, address: str) -> _Row | None:
-        return _SHARED if edge_of("", (), (ip_address(address),)) else None
-
-    def edge_of(self, host: str, chain: Sequence[str], addresses: Sequence[IPAddress]) -> Edge | None:
-        return edge_of(host, chain, addresses)
-
-
-@dataclass(frozen=True)
-class _Unit:
-    unit: str
-
-
-_SHARED: Final = _Unit("shared")
-KNOWN: Final[Table] = _Today()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +61,7 @@ class Pointing:
     expires: float = float("inf")
 
 
-def pointing(evidence: Evidence, now: float, table: Table = KNOWN) -> Pointing:
+def pointing(evidence: Evidence, now: float, table: EdgeTable = KNOWN) -> Pointing:
     """What the facts that count at `now` make a host point at."""
     host = evidence.host
     own = registrable_domain(host)
@@ -112,7 +76,7 @@ def pointing(evidence: Evidence, now: float, table: Table = KNOWN) -> Pointing:
     answer = [fact.value for fact in facts if fact.kind == "address" and not fact.absent] or peers
     edge = None
     if behind or (answer and all(rows[address] for address in answer)):
-        edge = table.edge_of(host, chain, [ip_address(address) for address in answer])
+        edge = table.edge_of(host, chain, answer)
         tenant = tenant or any(row is not None and row.unit == "tenant" for row in rows.values())
     free = [address for address, row in rows.items() if row is None][:MOST_ADDRESSES]
     markers = [] if tenant else values.get("marker", [])[:MOST_MARKERS]
@@ -141,7 +105,7 @@ def pointing(evidence: Evidence, now: float, table: Table = KNOWN) -> Pointing:
     )
 
 
-def _names(chain: Sequence[str], own: str, host: str, table: Table) -> tuple[list[str], bool, bool]:
+def _names(chain: Sequence[str], own: str, host: str, table: EdgeTable) -> tuple[list[str], bool, bool]:
     """The names that place, whether one of the chain is a self-service platform's, and whether one is any edge's."""
     names: list[str] = []
     tenant = False

@@ -10,6 +10,8 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
+from scrapy_polite.origins.known import cookie_shape, header_kind, is_software_cookie, is_software_value, value_shape
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -26,25 +28,6 @@ TELLS_BY_SETTING: Final = 1
 TELLS_BY_MARKER: Final = 3
 
 _UNPRINTABLE: Final = re.compile(r"[^!-~]")
-_RUNS: Final = re.compile(r"(?=[a-f]*[0-9])[0-9a-f]{4,}|[0-9]+")
-_VERSION: Final = re.compile(r"[\s/(;,\[-]+v?[0-9].*|[/(;,\[].*", re.DOTALL)
-
-_KINDS: Final = {
-    "configuration": "referrer-policy strict-transport-security x-content-type-options x-frame-options x-xss-protection",
-    "value": "x-generator x-powered-by",
-    "software": "x-aspnet-version x-aspnetmvc-version x-drupal-cache x-litespeed-cache x-magento-tags "
-    "x-nextjs-cache x-pingback",
-    "edge": "cf-cache-status cf-ray x-amz-cf-id x-amz-cf-pop x-cache x-cache-hits x-served-by x-timer",
-    "volatile": "accept-ranges access-control-allow-origin age alt-svc cache-control connection content-encoding "
-    "content-language content-length content-security-policy content-type date etag expires keep-alive last-modified link "
-    "location nel permissions-policy pragma report-to retry-after server server-timing set-cookie transfer-encoding vary via "
-    "x-request-id x-robots-tag x-runtime",
-}
-_KIND_OF: Final = {name: kind for kind, names in _KINDS.items() for name in names.split()}
-_COOKIES: Final = frozenset(
-    ("phpsessid", "jsessionid", "sessionid", "laravel_session", "xsrf-token", "csrftoken", "connect.sid", "awsalb", "__cf_bm")
-)
-_PRODUCTS: Final = frozenset(("asp.net", "express", "next.js", "php", "servlet"))
 
 
 class Told(NamedTuple):
@@ -55,26 +38,6 @@ class Told(NamedTuple):
     configuration: str
     product: str
     tells: int
-
-
-def header_kind(name: str) -> str | None:
-    return _KIND_OF.get(name)
-
-
-def cookie_shape(name: str) -> str:
-    return _RUNS.sub("#", name.strip().lower())
-
-
-def value_shape(value: str) -> str:
-    return _VERSION.sub("", value.strip().lower())
-
-
-def is_software_cookie(name: str) -> bool:
-    return cookie_shape(name) in _COOKIES
-
-
-def is_software_value(value: str) -> bool:
-    return value in _PRODUCTS
 
 
 def told_by(headers: Mapping[str, Sequence[str]]) -> Told:

@@ -12,14 +12,12 @@ from ipaddress import IPv4Address, ip_address
 from typing import Final
 
 from scrapy_polite.naming.domains import registrable_domain
+from scrapy_polite.origins.known import is_generic_pointer
 
 __all__ = ["operator_domain", "spells"]
 
 #: Numbers of an IPv4 address that a name must show to spell it: some names leave the first one out.
 NUMBERS_SPELT: Final = 3
-
-#: Domains that hosters and clouds name rented machines in, by their own documentation.
-GENERIC: Final = frozenset(("amazonaws.com", "googleusercontent.com", "your-server.de", "linodeusercontent.com", "ovh.net"))
 
 _NUMBERS: Final = re.compile(r"[0-9]+")
 _NOT_HEX: Final = re.compile(r"[^0-9a-f]+")
@@ -35,10 +33,6 @@ def operator_domain(name: str, address: str, own: str) -> str | None:
         return None
     domain = registrable_domain(name)
     return None if domain == own else domain
-
-
-def is_generic_pointer(name: str) -> bool:
-    return any(name == domain or name.endswith(f".{domain}") for domain in GENERIC)
 
 
 def spells(name: str, address: str) -> bool:

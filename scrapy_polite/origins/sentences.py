@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from scrapy_polite.origins.edges import EDGE_SUFFIXES
+from scrapy_polite.origins.edges import KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from scrapy_polite.origins.suspects import Suspect
 
 __all__ = ["sentences", "suspicion"]
-
-_PLATFORMS: Final = frozenset(row.provider for row in EDGE_SUFFIXES if row.unit == "tenant")
 
 #: Of many reasons of one kind, so many are written out.
 _SHOWN: Final = 2
@@ -116,7 +115,7 @@ def _untold(placement: Placement, sure: str) -> str:
     host, origin = placement.host, _bare(placement.origin)
     if placement.edge is None:
         return f"Nothing tells the servers of {host}: taken as those of its domain, {origin} {sure}."
-    if placement.edge.provider in _PLATFORMS:
+    if _is_platform(placement.edge.provider):
         return (
             f"{host} is a site of the self-service platform {placement.edge.label}, whose sites have nothing in common but its"
             f" front servers: it is charged to origin {origin} alone {sure}."
@@ -161,6 +160,11 @@ def _shown(marker: str) -> str:
         return f"cookie {name}"
     name, _, value = marker.partition("=")
     return f"header {name}: {value}" if value else f"header {name}"
+
+
+@cache
+def _is_platform(provider: str) -> bool:
+    return any(entry.row.provider == provider and entry.row.unit == "tenant" for entry in KNOWN.entries())
 
 
 def _bare(origin: str) -> str:
