@@ -18,6 +18,7 @@ from scrapy_polite.errors import NotNow
 from scrapy_polite.origins.anchors import pointing
 from scrapy_polite.origins.evidence import Evidence, Lookup, joined, looked_up, pointed, replied
 from scrapy_polite.origins.judge import Judge, Placement
+from scrapy_polite.origins.links import origin_name
 from scrapy_polite.origins.rulings import Rulings
 from scrapy_polite.remembering import Remembering
 from scrapy_polite.stores.base import Kept, StoreError
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from scrapy_polite.origins.anchors import Pointing
     from scrapy_polite.origins.edges import EdgeTable
     from scrapy_polite.origins.evidence import Reply
-    from scrapy_polite.origins.judge import Change
+    from scrapy_polite.origins.names import Change
+    from scrapy_polite.origins.suspects import Suspect
     from scrapy_polite.telemetry.ledger import Ledger
 
 __all__ = ["Placing"]
@@ -159,14 +161,15 @@ class Placing:
                 known.placement = placement
         else:
             # It began anew since; the last one stands until the host is placed again.
-            assert known is not None and known.placement is not None
+            assert known is not None
+            assert known.placement is not None
             placement = known.placement
         return self._rulings.over(placement)
 
     def has_answered(self, host: str) -> bool:
         """Whether any response of the host has told what it is, here or in an earlier crawl."""
         known = self._hosts.get(host)
-        return known is not None and known.evidence.has_answered
+        return known is not None and (known.read > 0 or any(fact.source != "dns" for fact in known.evidence.facts))
 
     # -- what responses tell
 
@@ -212,9 +215,9 @@ class Placing:
         self._rulings.expire(self._wall())
         await self._settle()
 
-    def suspected_edges(self) -> list[str]:
-        """Sentences about addresses that look like an edge that no table knows."""
-        return [suspect.sentence for suspect in self._judge.suspected_edges()]
+    def suspected_edges(self) -> list[Suspect]:
+        """Addresses that look like an edge that no table knows, among the hosts that were met."""
+        return self._judge.suspected_edges()
 
     async def close(self) -> None:
         self.closing = True
@@ -255,7 +258,7 @@ class Placing:
 
     async def _load(self, anchors: Iterable[str]) -> None:
         """Learn the hosts that share an anchor with a new one, and those that share one with them."""
-        if len(self._hosts) > MOST:
+        if len(self._judge) > MOST:
             self._begin()
         todo = [anchor for anchor in anchors if anchor not in self._loaded]
         room = NEIGHBOURS
@@ -286,7 +289,7 @@ class Placing:
             made.append((row.host, points))
         anchors = list(dict.fromkeys(anchor for _, points in made for anchor in (*points.strong, *points.weak)))
         ages = await self._ask(self._store.ages, anchors)
-        names = await self._ask(self._store.standing, [self._judge.name_of(anchor) for anchor in anchors])
+        names = await self._ask(self._store.standing, [origin_name(anchor) for anchor in anchors])
         for number, (host, points) in enumerate(made, 1):
             self._judge.learn(host, points, ages)
             heapq.heappush(self._expiring, (points.expires, host))
@@ -301,7 +304,7 @@ class Placing:
     async def _let_go(self) -> None:
         """Judge those anew whose first fact has run out; of neighbours only the store knows what is left."""
         now = self._wall()
-        neighbours = []
+        neighbours: list[str] = []
         while self._expiring and self._expiring[0][0] <= now and len(neighbours) < CROWD:
             _, host = heapq.heappop(self._expiring)
             if host not in self._hosts:

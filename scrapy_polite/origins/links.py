@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scrapy_polite.origins.hosts import Host
     from scrapy_polite.origins.tally import Tally
 
-__all__ = ["Anchor", "Component", "Links"]
+__all__ = ["Anchor", "Component", "Links", "origin_name"]
 
 #: Percent of the smaller of two strong anchors' hosts that must point at the other too (measured: 5 to 35 are alike). A
 #: fail-over site with two addresses must not weld two crowds together. Of the smaller: a tenant's own name has one host.
@@ -103,8 +103,7 @@ class Anchor:
     @property
     def name(self) -> str:
         """The name of an origin that is called after it."""
-        kind, _, value = self.text.partition(":")
-        return f"origin:{value}" if self.role == STRONG else f"origin:{kind}/{value}"
+        return origin_name(self.text)
 
     @property
     def place(self) -> Anchor | Component:
@@ -136,6 +135,12 @@ class Anchor:
             return False
         top = looks.top()
         return top is not None and top & 0xFF >= TELLS
+
+
+def origin_name(anchor: str) -> str:
+    """The name of an origin that is called after an anchor."""
+    kind, _, value = anchor.partition(":")
+    return f"origin:{value}" if ROLES.get(kind, COUNTED) == STRONG else f"origin:{kind}/{value}"
 
 
 class Component:
