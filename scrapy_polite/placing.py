@@ -230,6 +230,13 @@ class Placing:
     async def _ask(self, function: Callable[..., T], *arguments: object) -> T:
         return await self._booker.call(function, *arguments)
 
+    async def _ages(self, anchors: Sequence[str]) -> dict[str, int]:
+        """Their row numbers in the store. A name is asked for before the addresses behind it, so that the older of them is the
+        one that tells a person more."""
+        names = [anchor for anchor in anchors if anchor.startswith("cname:")]
+        ages = await self._ask(self._store.ages, names) if names else {}
+        return ages | await self._ask(self._store.ages, [anchor for anchor in anchors if anchor not in ages])
+
     async def _known(self, host: str) -> _Host:
         known = self._hosts.get(host)
         if known is None:
@@ -247,7 +254,7 @@ class Placing:
             return
         anchors = (*points.strong, *points.weak)
         await self._load(anchors)
-        ages = await self._ask(self._store.ages, anchors)
+        ages = await self._ages(anchors)
         self._judge.learn(host, points, ages)
         heapq.heappush(self._expiring, (points.expires, host))
         placed = self.of(host)
@@ -288,7 +295,7 @@ class Placing:
             strong += points.strong
             made.append((row.host, points))
         anchors = list(dict.fromkeys(anchor for _, points in made for anchor in (*points.strong, *points.weak)))
-        ages = await self._ask(self._store.ages, anchors)
+        ages = await self._ages(anchors)
         names = await self._ask(self._store.standing, [origin_name(anchor) for anchor in anchors])
         for number, (host, points) in enumerate(made, 1):
             self._judge.learn(host, points, ages)
