@@ -237,6 +237,7 @@ def test_rows_add_up_the_last_given_first() -> None:
 
 def test_nothing_said_changes_nothing() -> None:
     assert own_edges([]) == own_edges({}) == OwnEdges()
+    assert KNOWN.with_rows(own_edges([])) is KNOWN
     assert list(EdgeTable().entries()) == ENTRIES
 
 

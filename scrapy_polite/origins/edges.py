@@ -138,6 +138,8 @@ class EdgeTable:
 
     def with_rows(self, own: OwnEdges) -> EdgeTable:
         """This table under an operator's rows, which speak first."""
+        if own == OwnEdges():
+            return self
         return EdgeTable(OwnEdges((*own.entries, *self.own.entries), own.without | self.own.without))
 
     def row_of_name(self, name: str) -> Row | None:
