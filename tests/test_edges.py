@@ -148,8 +148,14 @@ def test_addresses_may_be_texts() -> None:
     assert KNOWN.row_of_address("104.16.0.1") == KNOWN.row_of_address(IPv4Address("104.16.0.1")) is not None
     assert KNOWN.row_of_address("2606:4700::1") is not None
     assert KNOWN.edge_of("a.test", [], ["104.16.0.1", "2606:4700::1"]) is not None
-    with pytest.raises(ValueError, match="example"):
-        KNOWN.row_of_address("a.example")
+
+
+@pytest.mark.parametrize(
+    "text", ["a.example", "a.b.c.d", "104.16.0", "104.16.0.256", "104.16.0.1.5", "104.16.0.-1", "2606:4700:::1", ""]
+)
+def test_what_is_no_address_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 (whose words they are does not matter)
+        KNOWN.row_of_address(text)
 
 
 @given(st.ip_addresses())
@@ -158,6 +164,7 @@ def test_the_index_answers_as_a_walk_through_all_networks_does(address: IPv4Addr
     around = [entry for entry in NETWORKS if entry.network is not None and address in entry.network]
     narrowest = max((entry.network.prefixlen for entry in around if entry.network is not None), default=None)
     found = KNOWN.row_of_address(address)
+    assert KNOWN.row_of_address(str(address)) == found
     assert found in [entry.row for entry in around if entry.network is not None and entry.network.prefixlen == narrowest] or (
         found is None and not around
     )
