@@ -39,6 +39,7 @@ HEAVY = {"pyvips", "psycopg", "psycopg_pool", "duckdb", "playwright", "scrapy_pl
 
 STORE_INSIDES = {
     "stores.sqlite",
+    "stores.sqliteorigins",
     "stores.memory",
     "stores.memoryorigins",
     "stores.anchored",
@@ -48,6 +49,8 @@ STORE_INSIDES = {
     "stores.pglink",
     "stores.pgsession",
     "stores.pgschema",
+    "stores.pgorigins",
+    "stores.pgtext",
 }
 
 

@@ -17,9 +17,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
+from anystore import SECOND, want
 
 from scrapy_polite.limits.gcra import Booked, Demand, Wait
-from scrapy_polite.stores.base import Cause, Store, StoreError, StoreTooNewError, open_store
+from scrapy_polite.stores.base import Cause, Kept, Ruling, Store, StoreError, StoreTooNewError, open_store
 from scrapy_polite.stores.pglink import ANSWER_TIMEOUT, STATEMENT_TIMEOUT
 from scrapy_polite.stores.pgschema import VERSION
 
@@ -31,12 +32,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "POLITE_TEST_DATABASE_URL"
 LIMITED = Cause("rate_limited", "429, Retry-After: 30", stated=True)
-SECOND = 1_000_000
 LONG = 3_600 * SECOND
-
-
-def want(*keys: str, increment: int = SECOND, tolerance: int = 0) -> tuple[Demand, ...]:
-    return tuple(Demand(key, increment, tolerance) for key in keys)
 
 
 @contextmanager
@@ -63,28 +59,91 @@ class TestOneRateForAll:
             (held,) = other.held()
             assert (held.key, held.cause) == ("site:b", LIMITED)
             assert 29 < held.seconds <= 30
-            store.origin(["anchor"], "origin:o")
-            assert other.origin(["anchor"], "origin:x") == "origin:o"
+            store.merge("origin:young", "origin:o")
+            assert other.standing(["origin:young"]) == {"origin:young": "origin:o"}
 
     def test_it_says_that_it_belongs_in_a_thread(self, store: Store) -> None:
         assert store.blocking is True
 
     def test_an_alias_that_another_process_made_is_followed_at_once(self, database: Database, store: Store) -> None:
         with opened(database.url) as other:
-            for name in ("oldest", "old", "young"):
-                store.origin([name], f"origin:{name}")
             store.book([want("origin:young", increment=10)])
-            other.origin(["old", "young"], "origin:x")
+            other.merge("origin:young", "origin:old")
             other.book([want("origin:old", increment=LONG)])
             for wants in ([want("origin:young")], [want("origin:young", "site:a")], [want("origin:young")] * 2):
                 answers = store.book(wants)
                 assert all(isinstance(answer, Wait) and answer.key == "origin:young" for answer in answers)
-            other.origin(["oldest", "old"], "origin:x")
+            other.merge("origin:old", "origin:oldest")
             other.hold("origin:young", 7_200, LIMITED)
             (answer,) = store.book([want("origin:young", "site:a")])
             assert isinstance(answer, Wait)
             assert answer.micros > 1.9 * LONG
             assert [held.key for held in store.held()] == ["origin:oldest"]
+
+    @pytest.mark.parametrize("others", [[], [want("site:b")]])
+    def test_a_split_that_another_process_made_is_followed_at_once(
+        self, database: Database, store: Store, others: list[tuple[Demand, ...]]
+    ) -> None:
+        """What this one has learnt of aliases is looked at again where it books: nobody is charged in another's place."""
+        with opened(database.url) as other:
+            other.merge("origin:young", "origin:old")
+            wants = [want("origin:young", increment=10), *others]
+            assert isinstance(store.book(wants)[0], Booked)
+            other.split("origin:young", "origin:old")
+            other.hold("origin:old", 60, LIMITED)
+            assert isinstance(store.book(wants)[0], Booked)
+            assert isinstance(store.book([want("origin:old")])[0], Wait)
+            # And the other way: it knows the name by itself, and it is an alias again.
+            other.merge("origin:young", "origin:old")
+            assert isinstance(store.book(wants)[0], Wait)
+
+    def test_a_split_waits_for_whoever_is_booking_and_hands_that_on(self, database: Database, store: Store) -> None:
+        store.merge("origin:young", "origin:old")
+        store.book([want("origin:old", increment=1)])
+        with database.connect() as db:
+            db.execute("BEGIN")
+            db.execute("UPDATE polite.slot SET due = due + 3600000000 WHERE key = 'origin:old'")
+            thread = threading.Thread(target=store.split, args=("origin:young", "origin:old"))
+            thread.start()
+            thread.join(0.3)
+            assert thread.is_alive()
+            db.execute("COMMIT")
+            thread.join()
+        assert store.peek(["origin:young"])["origin:young"].due_in > 3_000
+
+    def test_a_booking_that_waited_for_a_split_is_charged_to_the_name_itself(self, database: Database, store: Store) -> None:
+        """It had followed the alias before it waited; the lock that it got is of a key that is another's by now."""
+        with opened(database.url) as other:
+            store.merge("origin:young", "origin:old")
+            assert isinstance(other.book([want("origin:young", increment=1)])[0], Booked)
+            with database.connect() as db:
+                db.execute("BEGIN")
+                db.execute("SELECT polite.split('origin:young', 'origin:old')")
+                answers: list[Booked | Wait] = []
+                thread = threading.Thread(target=lambda: answers.extend(other.book([want("origin:young", increment=LONG)])))
+                thread.start()
+                thread.join(0.3)
+                assert thread.is_alive()
+                db.execute("COMMIT")
+                thread.join()
+        assert isinstance(answers[0], Booked)
+        peeks = store.peek(["origin:young", "origin:old"])
+        assert peeks["origin:young"].due_in > 3_000
+        assert peeks["origin:old"].due_in < 1
+
+    def test_a_hold_that_waited_for_a_split_is_of_the_name_itself(self, database: Database, store: Store) -> None:
+        store.merge("origin:young", "origin:old")
+        store.book([want("origin:old", increment=1)])
+        with database.connect() as db:
+            db.execute("BEGIN")
+            db.execute("SELECT polite.split('origin:young', 'origin:old')")
+            thread = threading.Thread(target=store.hold, args=("origin:young", 60, LIMITED))
+            thread.start()
+            thread.join(0.3)
+            assert thread.is_alive()
+            db.execute("COMMIT")
+            thread.join()
+        assert [held.key for held in store.held()] == ["origin:young"]
 
     @pytest.mark.parametrize(
         "how", ["SELECT 1 FROM polite.slot WHERE key = 'site:a' FOR UPDATE", "UPDATE polite.slot SET hold = hold"]
@@ -362,13 +421,18 @@ class TestFailure:
             for number in range(20):
                 store.hold(f"site:{number}", 3_600, LIMITED)
             store.release("site:0")
-            store.origin(["anchor"], "origin:o")
+            store.merge("origin:young", "origin:o")
+            version = store.keep([Kept("a.test", "origin:o", 0.5, ("anchor",), "[]")])
+            ages = store.ages(["other"])
             own_server.stop(signal.SIGKILL)
             own_server.start()
             with pytest.raises(StoreError):
                 other.held()
             assert sorted(held.key for held in other.held()) == sorted(f"site:{number}" for number in range(1, 20))
-            assert other.origins() == {"origin:o": ["anchor"]}
+            assert other.standing(["origin:young"]) == {"origin:young": "origin:o"}
+            assert other.origins() == [("origin:o", 1)]
+            assert other.news(0).version == version
+            assert other.ages(["other"]) == ages
 
     def test_a_hung_server_is_an_error_in_time_and_the_store_goes_on_when_it_does(self, own_server: Server) -> None:
         with opened(own_server.database().url) as store:
@@ -506,10 +570,21 @@ def everything(store: Store) -> None:
     assert store.release(f"{name}:a") is True
     store.peek([f"{name}:a"])
     assert store.held() == []
-    store.origin([f"{name}:1"], f"{name}:one")
-    store.origin([f"{name}:2"], f"{name}:two")
-    assert store.origin([f"{name}:1", f"{name}:2"], "x") == f"{name}:one"
-    assert f"{name}:one" in store.origins()
+    store.merge(f"{name}:one", f"{name}:two")
+    store.merge(f"{name}:two", f"{name}:three")
+    store.split(f"{name}:one", f"{name}:three")
+    assert store.standing([f"{name}:two"]) == {f"{name}:two": f"{name}:three"}
+    assert store.ages([f"{name}:anchor"])[f"{name}:anchor"] > 0
+    kept = Kept(f"{name}.test", f"{name}:two", 0.97, (f"{name}:anchor", f"{name}:new"), "[]")
+    version = store.keep([kept])
+    assert store.keep([kept]) > version
+    assert store.kept([kept.host]) == store.pointing_at([f"{name}:new"], 1) == {kept.host: kept}
+    assert store.news(version).hosts == store.hosts_of(f"{name}:three") == [kept]
+    assert store.origins() == [(f"{name}:three", 1)]
+    store.rule(Ruling(name, "join", "origin:o", "me", "", 0.0, None))
+    assert [ruling.subject for ruling in store.rulings()] == [name]
+    assert store.unrule(name) is True
+    assert store.forget_hosts(0) == 1
     store.purge(0)
 
 

@@ -8,6 +8,7 @@ import sqlite3
 import threading
 import time
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from .base import ACCEPTED, StoreError, StoreTooNewError
@@ -172,9 +173,11 @@ class Files:
         db.execute("PRAGMA main.journal_mode = WAL")
         db.execute("PRAGMA main.synchronous = NORMAL")
         db.execute("BEGIN IMMEDIATE")
-        if not _integer(db, "PRAGMA main.application_id"):
-            for statement in SCHEMA:
-                db.execute(statement)
+        # In the transaction, so that whoever is killed on the way leaves the version that was there.
+        version = _integer(db, "PRAGMA main.user_version") if _integer(db, "PRAGMA main.application_id") else 0
+        for statement in chain.from_iterable(SCHEMA[version:]):
+            db.execute(statement)
+        if version < VERSION:
             db.execute(f"PRAGMA main.application_id = {APPLICATION_ID}")
             db.execute(f"PRAGMA main.user_version = {VERSION}")
         boot = boot_id()

@@ -21,11 +21,17 @@ from .base import StoreTooNewError
 if TYPE_CHECKING:
     from .pglink import Connection
 
-VERSION = 1
-"""Of what pgschema.sql makes. A database with a higher one is not touched."""
+STEPS = ("pgschema.sql", "pgschema2.sql")
+"""What each version adds to the tables of the one before it: a new schema goes through all of them, too."""
+
+FUNCTIONS = ("pgbooking.sql", "pgorigins.sql")
+"""In place of those that are there, after the tables."""
+
+VERSION = len(STEPS)
+"""Of the tables and functions. A database with a higher one is not touched, one with a lower one is brought up to it."""
 
 LOCK = (1347373129, 1)
-"""The advisory lock ("POLI", 1) under which the schema is made and migrated; ("POLI", 2) is for new origins."""
+"""The advisory lock ("POLI", 1) under which the schema is made and migrated; ("POLI", 2) is for names that become one."""
 
 PATIENCE = 60.0
 """Seconds that making the schema, or waiting for whoever makes it, may take."""
@@ -59,8 +65,10 @@ def migrate(db: Connection, found: int) -> None:
     """From version `found` (0: nothing is there) to `VERSION`, inside the transaction that is open."""
     if found == 0:
         db.execute("CREATE SCHEMA IF NOT EXISTS polite")
-        db.execute(files(__package__).joinpath("pgschema.sql").read_bytes())
-        db.execute("INSERT INTO polite.meta (version) VALUES (%s)", (VERSION,))
+    for file in (*STEPS[found:], *FUNCTIONS):
+        db.execute(files(__package__).joinpath(file).read_bytes())
+    db.execute("DELETE FROM polite.meta")
+    db.execute("INSERT INTO polite.meta (version) VALUES (%s)", (VERSION,))
 
 
 def _version(db: Connection, shown: str) -> int:

@@ -1,6 +1,6 @@
 """The store of many machines: one Postgres database that all crawls share.
 
-One function call and one round trip a booking. The functions (pgschema.sql) lock the keys in sorted order, then read the
+One function call and one round trip a booking. The functions (pgbooking.sql) lock the keys in sorted order, then read the
 server's clock once; a refusal takes no lock and writes nothing. Bookings do not wait for the disk
 (`synchronous_commit = off`), holds, releases and origins do.
 
@@ -24,21 +24,17 @@ from scrapy_polite.limits.gcra import Booked, Wait, merged
 
 from .base import MICRO, Cause, Held, Peek, StoreError, hold_micros, settle_micros
 from .memory import follow, monotonic_micros
+from .pgorigins import AGAIN, PostgresOrigins
 from .pgsession import Session
+from .pgtext import array, texts, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from scrapy_polite.limits.gcra import Want
 
-AGAIN = 10
-"""Times that a call is repeated because keys became aliases, or were purged, while it waited for their locks."""
-
 ALIASES_KEPT = 60 * MICRO
 """Microseconds after which the known aliases are forgotten, and learnt again from the next answers."""
-
-STEP = 1_000
-"""Rows that one statement purges, so that nobody waits long for their locks."""
 
 NOTHING: dict[str, str] = {}
 
@@ -46,7 +42,7 @@ NOTHING: dict[str, str] = {}
 # statement of its own to prepare.
 BOOK_ONE = "SELECT polite.book_one(%s, %s, %s, %s)"
 BOOK_ALL = "SELECT polite.book_all(%s::text[], %s::bigint[], %s::bigint[], %s)"
-BOOK_EACH = "SELECT polite.book_each(%s::text[], %s::int[], %s::bigint[], %s::bigint[], %s::int[], %s)"
+BOOK_EACH = "SELECT polite.book_each(%s::text[], %s::int[], %s::bigint[], %s::bigint[], %s::int[], %s, %s::text[], %s::text[])"
 ALIASES = "SELECT s.key, s.alias FROM polite.slot s WHERE s.key = ANY (%s::text[]) AND s.alias IS NOT NULL"
 PEEK = """
 SELECT q.key, greatest(0, s.due - c.now, s.last - c.now), greatest(0, s.hold - c.now), s.kind, s.reason, s.stated
@@ -58,10 +54,9 @@ HELD = """
 SELECT s.key, s.hold - c.now, s.kind, s.reason, s.stated FROM polite.slot s, (SELECT polite.clock() AS now OFFSET 0) c
 WHERE s.hold > 0 AND s.hold > c.now ORDER BY s.key
 """
-ORIGINS = "SELECT o.name, a.anchor FROM polite.origin o JOIN polite.anchor a ON a.name = o.name ORDER BY o.age, a.anchor"
 
 
-class PostgresStore:
+class PostgresStore(PostgresOrigins):
     """A `Store` in the Postgres database that `url` names (libpq's form: passwords, TLS and all else in it, or in the
     environment, or in ~/.pgpass). Makes its schema if it is not there.
 
@@ -80,7 +75,7 @@ class PostgresStore:
         return f"{type(self).__name__}({self._session.shown!r})"
 
     def now(self) -> int:
-        return _int(self._session.ask("SELECT polite.clock()")[0][0])
+        return whole(self._session.ask("SELECT polite.clock()")[0][0])
 
     def book(self, wants: Sequence[Want], ahead: int = 0) -> list[Booked | Wait]:
         self._session.connected()
@@ -91,7 +86,7 @@ class PostgresStore:
             found = self._booked([merged(wants[0])], ahead)
             if found is not None:
                 return found
-            self._learn([wants[0]])
+            self._learn(wants)
         for _ in range(AGAIN):
             alias = self._alias
             if alias and monotonic_micros() > self._alias_end:
@@ -100,18 +95,18 @@ class PostgresStore:
             plans = [merged(want) for want, _ in followed]
             answers = [self._rest(want) for want in plans]
             asked = [want for want, rest in zip(plans, answers, strict=True) if rest is None]
-            found = self._booked(asked, ahead)
+            found = self._booked(asked, ahead, {d.key: alias[d.key] for want in wants for d in want if d.key in alias})
             if found is None:
-                self._learn(asked)
+                self._learn(wants)
                 continue
             rest = iter(found)
             return [_named(answer or next(rest), names) for answer, (_, names) in zip(answers, followed, strict=True)]
         raise StoreError(f"POLITE_STORE: {self._session.shown}: the keys of a booking changed {AGAIN} times while it was made")
 
-    def _booked(self, wants: list[Want], ahead: int) -> list[Booked | Wait] | None:
-        """The answers of the server, or None to ask again."""
-        if len(wants) != 1 or not wants[0]:
-            return self._each(wants, ahead) if wants else []
+    def _booked(self, wants: list[Want], ahead: int, alias: dict[str, str] = NOTHING) -> list[Booked | Wait] | None:
+        """The answers of the server, or None to ask again. `alias`: what was followed, which may be so no more."""
+        if len(wants) != 1 or not wants[0] or alias:
+            return self._each(wants, ahead, alias) if wants else []
         want = wants[0]
         values: tuple[object, ...]
         if len(want) == 1:
@@ -119,8 +114,8 @@ class PostgresStore:
             answer = self._answer(BOOK_ONE, values)
         else:
             want = tuple(sorted(want, key=lambda demand: demand.key))
-            increments, tolerances = _array(demand.increment for demand in want), _array(demand.tolerance for demand in want)
-            values = (_texts(demand.key for demand in want), increments, tolerances, str(ahead))
+            increments, tolerances = array(demand.increment for demand in want), array(demand.tolerance for demand in want)
+            values = (texts(demand.key for demand in want), increments, tolerances, str(ahead))
             answer = self._answer(BOOK_ALL, values)
         if answer is None:
             return None
@@ -129,7 +124,7 @@ class PostgresStore:
             return [Booked(slot, now)]
         return [Wait(slot - now, want[answer[2] - 1].key if len(want) > 1 else want[0].key)]
 
-    def _each(self, wants: list[Want], ahead: int) -> list[Booked | Wait] | None:
+    def _each(self, wants: list[Want], ahead: int, alias: dict[str, str]) -> list[Booked | Wait] | None:
         demands = [demand for want in wants for demand in want]
         keys = sorted({demand.key for demand in demands})
         position = {key: number for number, key in enumerate(keys, 1)}
@@ -137,9 +132,10 @@ class PostgresStore:
         for want in wants:
             end += len(want)
             ends.append(end)
-        at = _array(position[demand.key] for demand in demands)
-        increments, tolerances = _array(demand.increment for demand in demands), _array(demand.tolerance for demand in demands)
-        answer = self._answer(BOOK_EACH, (_texts(keys), at, increments, tolerances, _array(ends), str(ahead)))
+        at = array(position[demand.key] for demand in demands)
+        increments, tolerances = array(demand.increment for demand in demands), array(demand.tolerance for demand in demands)
+        followed = (texts(alias), texts(alias.values())) if alias else (None, None)
+        answer = self._answer(BOOK_EACH, (texts(keys), at, increments, tolerances, array(ends), str(ahead), *followed))
         if answer is None:
             return None
         now, *pairs = answer
@@ -159,18 +155,16 @@ class PostgresStore:
         left, key = max(((demand.increment - demand.tolerance - passed, demand.key) for demand in want), default=(0, ""))
         return Wait(left, key) if left > 0 else None
 
-    def _learn(self, wants: list[Want]) -> None:
-        """Ask for the aliases among the keys of `wants`."""
-        new = {
-            str(key): str(name) for key, name in self._session.ask(ALIASES, (_texts(d.key for want in wants for d in want),))
-        }
-        # What pointed to a name that is now an alias itself points on.
-        self._alias = {key: new.get(name, name) for key, name in (self._alias | new).items()}
+    def _learn(self, wants: Sequence[Want]) -> None:
+        """Ask what the keys of `wants` stand for now."""
+        keys = {demand.key for want in wants for demand in want}
+        found = {str(key): str(name) for key, name in self._session.ask(ALIASES, (texts(keys),))}
+        self._alias = {key: name for key, name in self._alias.items() if key not in keys} | found
         self._alias_end = monotonic_micros() + ALIASES_KEPT
 
     def hold(self, key: str, seconds: float, cause: Cause) -> float:
         values = (key, str(hold_micros(seconds)), cause.kind, cause.reason, cause.stated)
-        return _int(self._agreed("SELECT polite.hold(%s, %s, %s, %s, %s)", values)) / MICRO
+        return whole(self._agreed("SELECT polite.hold(%s, %s, %s, %s, %s)", values)) / MICRO
 
     def release(self, key: str) -> bool:
         return bool(self._agreed("SELECT polite.release(%s)", (key,)))
@@ -181,62 +175,24 @@ class PostgresStore:
     def peek(self, keys: Iterable[str]) -> dict[str, Peek]:
         asked = list(dict.fromkeys(keys))
         seen = {key: Peek(0, 0, None) for key in asked}
-        for key, due, hold, kind, reason, stated in self._session.ask(PEEK, (_texts(asked),)):
-            cause = Cause(str(kind), str(reason), bool(stated)) if _int(hold) else None
-            seen[str(key)] = Peek(_int(due) / MICRO, _int(hold) / MICRO, cause)
+        for key, due, hold, kind, reason, stated in self._session.ask(PEEK, (texts(asked),)):
+            cause = Cause(str(kind), str(reason), bool(stated)) if whole(hold) else None
+            seen[str(key)] = Peek(whole(due) / MICRO, whole(hold) / MICRO, cause)
         return seen
 
     def held(self) -> list[Held]:
         return [
-            Held(str(key), _int(left) / MICRO, Cause(str(kind), str(reason), bool(stated)))
+            Held(str(key), whole(left) / MICRO, Cause(str(kind), str(reason), bool(stated)))
             for key, left, kind, reason, stated in self._session.ask(HELD)
         ]
 
-    def origin(self, anchors: Sequence[str], name: str) -> str:
-        return str(self._session.ask("SELECT polite.origin_of(%s::text[], %s)", (_texts(dict.fromkeys(anchors)), name))[0][0])
-
-    def origins(self) -> dict[str, list[str]]:
-        named: dict[str, list[str]] = {}
-        for name, anchor in self._session.ask(ORIGINS):
-            named.setdefault(str(name), []).append(str(anchor))
-        return named
-
     def purge(self, idle: float, limit: int = 1000) -> int:
-        gone, micros = 0, hold_micros(idle)
-        while gone < limit:
-            step = min(STEP, limit - gone)
-            now_gone = _int(self._session.ask("SELECT polite.purge(%s, %s)", (str(micros), str(step)))[0][0])
-            gone += now_gone
-            if now_gone < step:
-                break
-        self._session.check()
-        return gone
+        return self._in_steps("SELECT polite.purge(%s, %s)", idle, limit)
 
     def close(self) -> None:
         self._session.close()
-
-    def _agreed(self, query: str, values: tuple[object, ...]) -> object:
-        """The answer of a function that answers NULL when it has to be asked again."""
-        for _ in range(AGAIN):
-            answer = self._session.ask(query, values)[0][0]
-            if answer is not None:
-                return answer
-        raise StoreError(f"POLITE_STORE: {self._session.shown}: a key changed {AGAIN} times while it was written")
 
 
 def _named(answer: Booked | Wait, names: dict[str, str]) -> Booked | Wait:
     """A wait names the key as the want did."""
     return Wait(answer.micros, names[answer.key]) if names and isinstance(answer, Wait) and answer.key in names else answer
-
-
-def _int(value: object) -> int:
-    return cast("int", value)
-
-
-def _array(numbers: Iterable[int]) -> str:
-    """Postgres' text form of an array: psycopg's own is slower than the booking."""
-    return "{" + ",".join(map(str, numbers)) + "}"
-
-
-def _texts(keys: Iterable[str]) -> str:
-    return "{" + ",".join('"' + key.replace("\\", "\\\\").replace('"', '\\"') + '"' for key in keys) + "}"

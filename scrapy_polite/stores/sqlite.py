@@ -2,8 +2,8 @@
 
 Beside PATH there are `PATH-slots`, the due times, and `PATH-lock`. Two databases, because they need two kinds of care:
 
-* holds and origins (PATH) must outlive everything. A hold is committed with `synchronous=FULL`: it is on the disk
-  before `hold` returns. Names of origins may lose the last moments at a power cut, never their consistency (`NORMAL`).
+* holds, origins and evidence (PATH) must outlive everything. Holds and rulings are committed with `synchronous=FULL`: they
+  are on the disk before `hold` returns. The rest may lose the last moments at a power cut, never its consistency (`NORMAL`).
 * due times (PATH-slots) are worth nothing after a reboot, since their clock starts anew. They are written with
   `synchronous=OFF`, in a few microseconds, and are thrown away as a whole when the machine was booted anew.
 
@@ -31,6 +31,7 @@ from scrapy_polite.limits.gcra import Booked, Row, Wait, decide, settled, take
 from .base import MICRO, Cause, Held, Peek, StoreError, hold_micros, settle_micros
 from .files import Files
 from .memory import follow, monotonic_micros
+from .sqliteorigins import CHUNK, SQLiteOrigins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -39,19 +40,16 @@ if TYPE_CHECKING:
 
     from scrapy_polite.limits.gcra import Want
 
-# sqlite takes at least 999 variables in one statement (SQLITE_MAX_VARIABLE_NUMBER before 3.32).
-CHUNK = 900
-
 TROUBLE = (sqlite3.Error, OSError)
 """What becomes a `StoreError`."""
 
 FIND = """
 WITH asked(key) AS (VALUES {places})
-SELECT asked.key, coalesce(origin.alias, asked.key), coalesce(slot.due, 0), coalesce(slot.last, 0), coalesce(hold.until, 0),
+SELECT asked.key, coalesce(alias.root, asked.key), coalesce(slot.due, 0), coalesce(slot.last, 0), coalesce(hold.until, 0),
     hold.kind, hold.reason, hold.stated
-FROM asked LEFT JOIN origin ON origin.name = asked.key
-    LEFT JOIN slots.slot AS slot ON slot.key = coalesce(origin.alias, asked.key)
-    LEFT JOIN hold ON hold.key = coalesce(origin.alias, asked.key)
+FROM asked LEFT JOIN alias ON alias.name = asked.key
+    LEFT JOIN slots.slot AS slot ON slot.key = coalesce(alias.root, asked.key)
+    LEFT JOIN hold ON hold.key = coalesce(alias.root, asked.key)
 """
 FIND_ONE = FIND.format(places="(?)")
 MOVE = """
@@ -63,18 +61,15 @@ INSERT INTO hold (key, until, wall, span, kind, reason, stated) VALUES (?, ?, ?,
 ON CONFLICT (key) DO UPDATE SET until = excluded.until, wall = excluded.wall, span = excluded.span,
     kind = excluded.kind, reason = excluded.reason, stated = excluded.stated
 """
-ABSORB = """
-INSERT INTO slots.slot (key, due, last) SELECT ?, due, last FROM slots.slot WHERE key = ?
-ON CONFLICT (key) DO UPDATE SET due = max(due, excluded.due), last = max(last, excluded.last)
-"""
 IDLE = """
 SELECT key FROM (SELECT key, max(due, last) AS busy FROM slots.slot UNION ALL SELECT key, until FROM hold)
 GROUP BY key HAVING max(busy) < ? LIMIT ?
 """
 
 
-class SQLiteStore:
-    """A `Store` in the SQLite file at `path`, made if it is not there. `clock`: microseconds, one for all processes.
+class SQLiteStore(SQLiteOrigins):
+    """A `Store` in the SQLite file at `path`, made if it is not there, and brought up to this version if it is older.
+    `clock`: microseconds, one for all processes; `wall`: seconds of the wall clock.
 
     Raises `ValueError` that names POLITE_STORE, the path and what to do when there can be no store at that path;
     nothing is left behind then. Raises `StoreTooNewError` for a file of a newer version, and leaves it as it is.
@@ -83,15 +78,17 @@ class SQLiteStore:
 
     blocking = False
 
-    def __init__(self, path: Path, clock: Callable[[], int] = monotonic_micros) -> None:
+    def __init__(self, path: Path, clock: Callable[[], int] = monotonic_micros, wall: Callable[[], float] = time.time) -> None:
         self._clock = clock
+        self._wall = wall
         self._lock = Lock()
         self._files = Files(path)
         self._db = self._files.open(clock())
         # Kept, since each connection.execute makes a new one.
         self._steps = self._db.cursor()
-        self._alone = _Transaction(self, durable=False)
+        self._alone = _Transaction(self)
         self._durably = _Transaction(self, durable=True)
+        self._reading = _Transaction(self, alone=False)
         self._process = os.getpid()
         self._open = True
 
@@ -183,39 +180,6 @@ class SQLiteStore:
                 Held(key, (until - now) / MICRO, Cause(kind, reason, bool(stated))) for key, until, kind, reason, stated in live
             ]
 
-    def origin(self, anchors: Sequence[str], name: str) -> str:
-        anchors = list(dict.fromkeys(anchors))
-        with self._alone as db:
-            places = ", ".join("?" * len(anchors))
-            known = dict(db.execute(f"SELECT anchor, name FROM anchor WHERE anchor IN ({places})", anchors))  # noqa: S608
-            met = sorted(set(known.values()), key=lambda met: _age(db, met))
-            if not met:
-                alias = db.execute("SELECT alias FROM origin WHERE name = ?", (name,)).fetchone()
-                met = [(alias and alias[0]) or name]
-            oldest, *younger = met
-            new = [(anchor, oldest) for anchor in anchors if anchor not in known]
-            if younger:
-                # Before the alias, and committed apart: two databases are not one transaction, and a due time that is
-                # merged too early only makes somebody wait.
-                db.executemany(ABSORB, [(oldest, other) for other in younger])
-                db.execute("COMMIT")
-                db.execute("BEGIN")
-            for other in younger:
-                _absorb(db, other, oldest)
-            if new:
-                db.execute("INSERT OR IGNORE INTO origin (name) VALUES (?)", (oldest,))
-                db.executemany("INSERT INTO anchor (anchor, name) VALUES (?, ?)", new)
-            return str(oldest)
-
-    def origins(self) -> dict[str, list[str]]:
-        named: dict[str, list[str]] = {}
-        with self._alone as db:
-            for name, anchor in db.execute(
-                "SELECT origin.name, anchor.anchor FROM origin JOIN anchor USING (name) ORDER BY age, anchor"
-            ):
-                named.setdefault(name, []).append(anchor)
-        return named
-
     def purge(self, idle: float, limit: int = 1000) -> int:
         with self._alone as db:
             before = self._clock() - hold_micros(idle)
@@ -244,22 +208,25 @@ class SQLiteStore:
 
 class _Transaction:
     """`with` it: one transaction that no other process or thread of ours overlaps. `durable`: on the disk when it is left.
+    Not `alone`: it only reads, and other processes may go on.
 
     A class of its own, made once: `contextmanager` would take an eighth of a booking's time.
     """
 
-    __slots__ = ("_durable", "_store")
+    __slots__ = ("_alone", "_durable", "_store")
 
-    def __init__(self, store: SQLiteStore, durable: bool) -> None:
+    def __init__(self, store: SQLiteStore, *, durable: bool = False, alone: bool = True) -> None:
         self._store = store
         self._durable = durable
+        self._alone = alone
 
     def __enter__(self) -> sqlite3.Connection:
         store = self._store
         store._lock.acquire()
         try:
             store._check()
-            store._files.take()
+            if self._alone:
+                store._files.take()
             try:
                 if self._durable:
                     store._db.execute("PRAGMA main.synchronous = FULL")
@@ -300,7 +267,8 @@ class _Transaction:
             if self._durable:
                 db.execute("PRAGMA main.synchronous = NORMAL")
         finally:
-            self._store._files.give()
+            if self._alone:
+                self._store._files.give()
 
 
 class _Found:
@@ -330,18 +298,3 @@ def _find(db: sqlite3.Connection, keys: Iterable[str]) -> _Found:
 @lru_cache(maxsize=CHUNK)
 def _find_query(keys: int) -> str:
     return FIND.format(places=", ".join(["(?)"] * keys))
-
-
-def _age(db: sqlite3.Connection, name: str) -> int:
-    return int(db.execute("SELECT age FROM origin WHERE name = ?", (name,)).fetchone()[0])
-
-
-def _absorb(db: sqlite3.Connection, younger: str, older: str) -> None:
-    """Everything of the origin `younger` but its due time becomes the origin `older`'s; the later hold stays."""
-    db.execute("UPDATE anchor SET name = ? WHERE name = ?", (older, younger))
-    db.execute("UPDATE origin SET alias = ? WHERE alias = ? OR name = ?", (older, younger, younger))
-    ends = dict(db.execute("SELECT key, until FROM hold WHERE key IN (?, ?)", (older, younger)))
-    if ends.get(younger, 0) > ends.get(older, 0):
-        db.execute("DELETE FROM hold WHERE key = ?", (older,))
-        db.execute("UPDATE hold SET key = ? WHERE key = ?", (older, younger))
-    db.execute("DELETE FROM hold WHERE key = ?", (younger,))
