@@ -57,6 +57,19 @@ def store(request: pytest.FixtureRequest, clock: Clock, tmp_path: Path) -> Itera
     store.close()
 
 
+@pytest.fixture
+def other(store: Store, request: pytest.FixtureRequest, clock: Clock) -> Iterator[Store]:
+    """The same store once more, as another process has it."""
+    if isinstance(store, MemoryStore):
+        other: Store = store.opened_again()
+    elif isinstance(store, SQLiteStore):
+        other = SQLiteStore(store.path, clock, clock.wall)
+    else:
+        other = open_store(request.getfixturevalue("database").url)
+    yield other
+    other.close()
+
+
 def store_in(database: Database, clock: Clock) -> Iterator[Store]:
     """A Postgres store whose server reads the time from `clock`."""
     store = open_store(database.url)

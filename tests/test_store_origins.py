@@ -141,24 +141,54 @@ class TestMerge:
         store.hold("origin:young", 5, ERROR)
         assert [held.key for held in store.held()] == ["origin:old"]
 
-    def test_a_process_that_learns_late_keeps_the_floor(self, store: Store, clock: Clock) -> None:
-        """Both go on booking under the name they know; one learns of the merge 30 s later. Case 18 of the study."""
-        sent: list[int] = []
-        for step in range(600):
-            if step == 100:
-                store.merge("origin:young", "origin:old")
-                merged = clock.micros
-            early = "origin:old" if step >= 100 else "origin:young"
-            late = "origin:young" if step < 400 else "origin:old"
-            for name in random.Random(step).sample([early, late], 2):
-                (answer,) = store.book([want(name, increment=SECOND // 2)])
-                if isinstance(answer, Booked):
-                    sent.append(answer.slot)
-            clock.forward(0.1)
-        after = [slot for slot in sent if slot >= merged]
+    @pytest.mark.parametrize("lag", [0, 3, 30])
+    def test_a_process_that_learns_late_keeps_the_floor(self, store: Store, other: Store, clock: Clock, lag: int) -> None:
+        """Both go on booking under the name they know; one learns of the merge later. Case 18 of the study, at 2 a second."""
+        chance = random.Random(lag)
+        slots: list[int] = []
+        names = {id(store): "origin:old", id(other): "origin:young"}
+
+        def crawl(seconds: float) -> None:
+            end = clock.micros + round(seconds * SECOND)
+            while clock.micros < end:
+                for one in chance.sample([store, other], 2):
+                    (answer,) = one.book([want(names[id(one)], increment=SECOND // 2)])
+                    if isinstance(answer, Booked):
+                        slots.append(answer.slot)
+                clock.forward(0.1)
+
+        crawl(10)
+        merged = clock.micros
+        store.merge("origin:young", "origin:old")
+        crawl(lag)
+        other.merge("origin:young", "origin:old")
+        names[id(other)] = "origin:old"
+        crawl(30)
+        after = [slot for slot in slots if slot >= merged]
         assert min(later - earlier for earlier, later in itertools.pairwise(after)) >= SECOND // 2
         assert max(sum(start <= slot < start + 10 * SECOND for slot in after) for start in after) <= 21
-        assert len(after) >= 99
+        assert len(after) >= 0.99 * 2 * (30 + lag)
+
+    def test_a_hold_of_either_holds_for_both_however_late_a_process_learns(
+        self, store: Store, other: Store, clock: Clock
+    ) -> None:
+        store.hold("origin:old", 20, ERROR)
+        other.hold("origin:young", 60, LIMITED)
+        store.merge("origin:young", "origin:old")
+        for one, name in itertools.product((store, other), ("origin:old", "origin:young")):
+            assert one.book([want(name), want("site:a", name)]) == [Wait(60 * SECOND, name)] * 2
+        clock.forward(60)
+        # Heard by the one that does not know yet, and obeyed by the one that does.
+        other.hold("origin:young", 5, ERROR)
+        assert store.book([want("origin:old")]) == [Wait(5 * SECOND, "origin:old")]
+        assert other.release("origin:young") is True
+        assert isinstance(store.book([want("origin:old")])[0], Booked)
+        assert other.book([want("origin:young")]) == [Wait(SECOND, "origin:young")]
+
+    def test_both_tell_of_it_in_opposite_directions_and_the_first_is_what_stands(self, store: Store, other: Store) -> None:
+        store.merge("origin:a", "origin:b")
+        other.merge("origin:b", "origin:a")
+        assert store.standing(["origin:a"]) == other.standing(["origin:a"]) == {"origin:a": "origin:b"}
 
 
 class TestSplit:
@@ -204,6 +234,18 @@ class TestSplit:
         store.split("origin:old", "origin:young")
         store.split("origin:old", "origin:old")
         assert store.held() == [Held("origin:old", 5, LIMITED)]
+
+    def test_after_a_split_each_is_charged_by_itself_in_every_process(self, store: Store, other: Store, clock: Clock) -> None:
+        store.merge("origin:young", "origin:old")
+        other.book([want("origin:young")])
+        store.split("origin:young", "origin:old")
+        clock.forward(1)
+        booked = Booked(clock.micros, clock.micros)
+        assert other.book([want("origin:young", increment=9 * SECOND), want("site:a", "origin:old")]) == [booked, booked]
+        assert store.peek(["origin:old", "origin:young"]) == {
+            "origin:old": Peek(1, 0, None),
+            "origin:young": Peek(9, 0, None),
+        }
 
     def test_told_late_it_does_not_undo_a_later_merge(self, store: Store) -> None:
         store.merge("origin:a", "origin:c")
