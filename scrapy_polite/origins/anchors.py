@@ -2,8 +2,9 @@
 
 An anchor is something that servers have, written ``kind:value``. *Strong* ones place a host by themselves: ``cname:`` (a
 name in somebody else's domain that the host is a CNAME for) and ``address:``. *Weak* ones count in company only: ``pointer:``
-(the domain of the machine's operator), ``certificate:`` and ``network:`` (each with a marker), ``marker:``. Two more are
-there to be counted: ``router:`` (an address behind a self-service platform's name) and ``domain:``.
+(the domain of the machine's operator), ``certificate:`` and ``network:`` (each with a marker), ``marker:``. Three more are
+there to be counted: ``router:`` (an address behind an edge's name), ``platform:`` (a marker of a self-service site) and
+``domain:``.
 
 Nothing that belongs to an edge is an anchor, except the name that one customer has there.
 """
@@ -11,7 +12,7 @@ Nothing that belongs to an edge is an anchor, except the name that one customer 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from ipaddress import ip_network
+from ipaddress import IPv6Address
 from typing import TYPE_CHECKING, Final
 
 from scrapy_polite.naming.domains import registrable_domain
@@ -35,7 +36,6 @@ MOST_POINTERS: Final = 2
 
 #: Networks that hosters give out as one: neighbours in them are joined by a marker in common, never alone. Some give every
 #: site an IPv6 address of its own inside one /64, so a /64 says no more than a /24.
-NETWORK_V4: Final = 24
 NETWORK_V6: Final = 64
 
 _SEEN: Final = 1 << 32
@@ -46,13 +46,15 @@ _SEEN: Final = 1 << 32
 class Pointing:
     """What a host points at.
 
-    `configuration` and `product` are stable hashes of its last page's look (0: no page yet), `tells` how much they say.
-    `edge` is the edge in front of it. `peer` is the anchor of the address that really answered. `expires` is the time, in
-    unix seconds, at which the first of its facts runs out: then it is to be made again.
+    `beside` says which of the weak anchors was seen at which address. `configuration` and `product` are stable hashes of its
+    last page's look (0: no page yet), `tells` how much they say. `edge` is the edge in front of it. `peer` is the anchor of
+    the address that really answered. `expires` is the time, in unix seconds, at which the first of its facts runs out: then it
+    is to be made again.
     """
 
     strong: tuple[str, ...] = ()
     weak: tuple[str, ...] = ()
+    beside: tuple[tuple[str, str], ...] = ()
     configuration: int = 0
     product: int = 0
     tells: int = 0
@@ -72,33 +74,35 @@ def pointing(evidence: Evidence, now: float, table: EdgeTable = KNOWN) -> Pointi
     chain = values.get("cname", [])
     names, tenant, behind = _names(chain, own, host, table)
     peers = values.get("peer", [])[:1]
-    rows = {address: table.row_of_address(address) for address in dict.fromkeys(peers + values.get("address", []))}
     answer = [fact.value for fact in facts if fact.kind == "address" and not fact.absent] or peers
+    rows = {address: table.row_of_address(address) for address in dict.fromkeys(peers + values.get("address", []))}
+    tenant = tenant or any(row is not None and row.unit == "tenant" for row in rows.values())
     edge = None
-    if behind or (answer and all(rows[address] for address in answer)):
+    if behind or (answer and all(rows[address] is not None for address in answer)):
         edge = table.edge_of(host, chain, answer)
-        tenant = tenant or any(row is not None and row.unit == "tenant" for row in rows.values())
-    free = [address for address, row in rows.items() if row is None][:MOST_ADDRESSES]
-    markers = [] if tenant else values.get("marker", [])[:MOST_MARKERS]
-    addresses = [] if tenant else free
-    strong = [f"cname:{name}" for name in names] + [f"address:{address}" for address in sorted(addresses)]
-    weak = [f"router:{address}" for address in sorted(free)] if tenant else []
-    weak += _operators(values.get("pointer", []), addresses, own)
-    weak += (f"marker:{marker}" for marker in markers)
-    if addresses:
-        network = _network(addresses[0])
-        weak += (f"network:{network}/{marker}" for marker in markers)
-        for value in values.get("certificate", [])[:1]:
-            fingerprint, others, _ = value.split(" ", 2)
-            if others != "0" and markers:
-                weak.append(f"certificate:{fingerprint}/{markers[0]}")
+    markers = values.get("marker", [])[:MOST_MARKERS]
+    weak: list[str] = []
+    addresses: list[str] = []
+    beside: list[tuple[str, str]] = []
+    if behind or tenant:
+        # The addresses are the edge's, whether or not it publishes them. What older answers had may be the site's own.
+        weak += (f"router:{address}" for address in answer[:MOST_ADDRESSES] if rows[address] is None)
+    else:
+        addresses = [address for address, row in rows.items() if row is None][:MOST_ADDRESSES]
+        beside += _operators(values.get("pointer", []), addresses, own)
+        beside += _neighbours(addresses, markers)
+        beside += _certified(values.get("certificate", [])[:1], addresses, markers)
+    weak += dict.fromkeys(anchor for anchor, _ in beside)
+    # What self-service sites show is their platform's.
+    weak += (f"{'platform' if tenant else 'marker'}:{marker}" for marker in markers)
     weak.append(f"domain:{own}")
     return Pointing(
-        strong=tuple(strong),
+        strong=(*(f"cname:{name}" for name in names), *(f"address:{address}" for address in sorted(addresses))),
         weak=tuple(weak),
+        beside=tuple(beside),
         configuration=_look(values, "configuration"),
         product=_look(values, "product"),
-        tells=min(int(values["tells"][0]), 255) if "tells" in values else 0,
+        tells=_number(values.get("tells", ["0"])[0], 10),
         edge=edge,
         peer=f"address:{peers[0]}" if peers and peers[0] in addresses else None,
         expires=expires,
@@ -112,32 +116,54 @@ def _names(chain: Sequence[str], own: str, host: str, table: EdgeTable) -> tuple
     behind = table.row_of_name(host) is not None
     for name in chain:
         row = table.row_of_name(name)
+        # What is no edge's own and yet behind one is how the edge is made: a front end, a point of presence.
+        mine = not behind if row is None else row.unit == "customer"
+        if mine and registrable_domain(name) != own:
+            names.append(name)
         if row is not None:
             behind = True
             tenant = tenant or row.unit == "tenant"
-        if (row is None or row.unit == "customer") and registrable_domain(name) != own:
-            names.append(name)
     # The deeper a name lies, the more share it.
     return names[-MOST_CNAMES:], tenant, behind
 
 
-def _operators(pointers: Sequence[str], addresses: Sequence[str], own: str) -> list[str]:
-    found: dict[str, None] = {}
+def _operators(pointers: Sequence[str], addresses: Sequence[str], own: str) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
     for value in pointers:
         address, _, name = value.partition(" ")
         if address in addresses and (domain := operator_domain(name, address, own)) is not None:
-            found[f"pointer:{domain}"] = None
-    return sorted(found)[:MOST_POINTERS]
+            found.append((f"pointer:{domain}", f"address:{address}"))
+    return sorted(set(found))[:MOST_POINTERS]
+
+
+def _neighbours(addresses: Sequence[str], markers: Sequence[str]) -> list[tuple[str, str]]:
+    if not addresses or not markers:
+        return []
+    network = _network(addresses[0])
+    inside = [address for address in addresses if _network(address) == network]
+    return [(f"network:{network}/{marker}", f"address:{address}") for marker in markers for address in inside]
+
+
+def _certified(certificates: Sequence[str], addresses: Sequence[str], markers: Sequence[str]) -> list[tuple[str, str]]:
+    for value in certificates:
+        fingerprint, _, rest = value.partition(" ")
+        if markers and not rest.startswith("0 "):
+            return [(f"certificate:{fingerprint}/{markers[0]}", f"address:{address}") for address in addresses]
+    return []
 
 
 def _network(address: str) -> str:
     if ":" not in address:
         return address.rpartition(".")[0] + ".0"
-    return str(ip_network((address, NETWORK_V6), strict=False).network_address)
+    return str(IPv6Address(int(IPv6Address(address)) >> (128 - NETWORK_V6) << (128 - NETWORK_V6)))
 
 
 def _look(values: dict[str, list[str]], kind: str) -> int:
+    return _number(values[kind][0], 16) | _SEEN if kind in values else 0
+
+
+def _number(text: str, base: int) -> int:
     try:
-        return int(values[kind][0], 16) | _SEEN if kind in values else 0
-    except ValueError:
+        return int(text, base)
+    except ValueError:  # from a store that somebody else has written to
         return 0

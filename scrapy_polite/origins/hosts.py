@@ -14,7 +14,7 @@ __all__ = ["Host", "add_host", "drop_host", "hosts_at", "look_of", "looks_like"]
 class Host:
     """What is kept of a host."""
 
-    __slots__ = ("domain", "edge", "look", "name", "peer", "strong", "weak")
+    __slots__ = ("beside", "domain", "edge", "look", "name", "peer", "strong", "weak")
 
     def __init__(
         self,
@@ -25,6 +25,7 @@ class Host:
         look: int,
         edge: Edge | None,
         peer: Anchor | None,
+        beside: tuple[tuple[Anchor, Anchor], ...],
     ) -> None:
         self.name = name
         self.domain = domain
@@ -34,11 +35,13 @@ class Host:
         """Configuration, product and what they tell in one number; 0 before the first page."""
         self.edge = edge
         self.peer = peer
+        self.beside = beside
 
     def same_as(self, other: Host) -> bool:
         return (
             self.strong == other.strong
             and self.weak == other.weak
+            and self.beside == other.beside
             and self.look == other.look
             and self.edge == other.edge
             and self.peer is other.peer
@@ -46,18 +49,21 @@ class Host:
         )
 
     def seat(self) -> Anchor | None:
-        """The anchor by which it is located for those that cannot be: that of the address that answered, if known."""
+        """The anchor by which it is located for those that cannot be: the address that answered, if that is known.
+
+        An IPv4 address before an IPv6 one: some hosters give every site one of these for itself.
+        """
         if self.edge is not None:
             return None
-        if self.peer is not None and not self.peer.void:
-            return self.peer
-        first = None
+        best = None
+        best_rank = 0
         for anchor in self.strong:
             if not anchor.void:
-                if anchor.is_address:
-                    return anchor
-                first = first or anchor
-        return first
+                rank = 1 if not anchor.is_address else 2 if ":" in anchor.value else 4
+                rank += anchor is self.peer
+                if rank > best_rank:
+                    best, best_rank = anchor, rank
+        return best
 
 
 def add_host(anchor: Anchor, host: Host) -> None:

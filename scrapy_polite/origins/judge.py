@@ -34,8 +34,9 @@ __all__ = ["THRESHOLD", "Judge", "Placement", "Reason"]
 #: Confidence from which a placement counts (0.6 to 0.8 are alike, 0.9 loses).
 THRESHOLD: Final = 0.8
 
-#: Hosts of self-service platforms behind one address that make it a router's.
-ROUTER_HOSTS: Final = 3
+#: Which anchors speak against which.
+SHUNNED_BY: Final = {"address": "router", "marker": "platform"}
+SHUNS: Final = {shunning: kind for kind, shunning in SHUNNED_BY.items()}
 
 #: Of a crowd at one address, so many are looked at to say whether it is alike.
 CROWD_SEEN: Final = 64
@@ -84,6 +85,7 @@ class Judge:
             look_of(pointing.configuration, pointing.product, pointing.tells),
             pointing.edge,
             self._anchor(peer, ages) if peer is not None else None,
+            tuple([(self._anchors[address], self._anchors[text]) for text, address in pointing.beside]),
         )
         old = self._hosts.get(host)
         if old is not None and old.same_as(new):
@@ -108,9 +110,11 @@ class Judge:
         if anchor is None:
             anchor = self._anchors[text] = Anchor(text, ages[text])
             self._names.born(anchor)
-            if anchor.is_address:
-                router = self._anchors.get(f"router:{anchor.value}")
-                anchor.void = router is not None and router.n >= ROUTER_HOSTS
+            shunning = SHUNNED_BY.get(anchor.kind)
+            if shunning is not None:
+                other = self._anchors.get(f"{shunning}:{anchor.value}")
+                anchor.shunned = other.n if other is not None else 0
+                anchor.void = anchor.judged_void()
         elif anchor.named and not anchor.n:  # it lives again, and is nobody's legacy any more
             self._links.touched.add(anchor)
         return anchor
@@ -157,25 +161,27 @@ class Judge:
         for anchor in flipped:
             self._links.check_all(anchor)
         self._turns += bool(flipped)
-        for anchor in host.weak:
-            if anchor.role == COUNTED and anchor.n == (ROUTER_HOSTS if by > 0 else ROUTER_HOSTS - 1):
-                self._set_void(f"address:{anchor.value}", void=by > 0)
+        for anchor in everything:
+            if anchor.role == COUNTED:
+                shunned = self._anchors.get(f"{SHUNS[anchor.kind]}:{anchor.value}")
+                if shunned is not None:
+                    shunned.shunned = anchor.n
+                    anchor = shunned
+            if anchor.shunned and anchor.void != anchor.judged_void():
+                self._turn(anchor)
 
-    def _set_void(self, text: str, *, void: bool) -> None:
-        """So many self-service sites answer from an address that it is a router's: it places nobody, whoever came first."""
-        address = self._anchors.get(text)
-        if address is None:
-            return
-        flipped: list[Anchor] = []
-        for host in hosts_at(address):
+    def _turn(self, anchor: Anchor) -> None:
+        """So many that are not located are there that it locates nobody, or no longer; whoever came first."""
+        flipped = [anchor]
+        hosts = hosts_at(anchor)
+        for host in hosts:
             flipped += self._tell_seat(host, -1)
-        address.void = void
+        anchor.void = not anchor.void
         self._turns += 1
-        for host in hosts_at(address):
+        for host in hosts:
             flipped += self._tell_seat(host, 1)
-        self._links.check_all(address)
-        for anchor in flipped:
-            self._links.check_all(anchor)
+        for each in dict.fromkeys(flipped):
+            self._links.check_all(each)
 
     def _tell_seat(self, host: Host, by: int) -> list[Anchor]:
         """Tell its markers and its domain where a host is located; answered are those markers that gather otherwise now."""
@@ -249,7 +255,7 @@ class Judge:
         """A host of which DNS tells nothing: by its markers, else by the rest of its domain."""
         votes: list[tuple[Anchor, Anchor | Component]] = []
         for anchor in host.weak:
-            if anchor.role == MARKER and anchor.alike:
+            if anchor.role == MARKER and anchor.able():
                 home = anchor.home()
                 if home is not None:
                     votes.append((anchor, home))
@@ -346,13 +352,10 @@ def _pairs(host: Host) -> Iterator[tuple[Anchor, Anchor]]:
     for place, anchor in enumerate(strong):
         for other in strong[place + 1 :]:
             yield anchor, other
+    yield from host.beside
     markers: list[Anchor] = []
     for anchor in host.weak:
-        if anchor.role == GATHERER:
-            for other in strong:
-                if other.is_address:
-                    yield other, anchor
-        elif anchor.role == MARKER:
+        if anchor.role == MARKER:
             for other in markers:
                 yield other, anchor
             markers.append(anchor)
@@ -384,9 +387,12 @@ def _tell(teller: Anchor, seat: Anchor, by: int) -> None:
 def _rank(
     place: Anchor | Component, votes: Sequence[tuple[Reason, Anchor]], host: Host
 ) -> tuple[bool, bool, float, int, int, str]:
-    """First the address that really answered, then company, confidence, the crowd, and the older."""
+    """First company, then the address that really answered, confidence, the crowd, and the older.
+
+    Company first: some hosters give every site an IPv6 address of its own next to the IPv4 address that all share.
+    """
     crowd = max(anchor.n for _, anchor in votes)
     oldest = place if isinstance(place, Anchor) else place.oldest
     answered = any(anchor is host.peer for _, anchor in votes)
     confidence = together([reason for reason, _ in votes])
-    return answered, crowd > 1 or place is not oldest, confidence, crowd, -oldest.age, oldest.text
+    return crowd > 1 or place is not oldest, answered, confidence, crowd, -oldest.age, oldest.text

@@ -42,10 +42,15 @@ TELLS: Final = 3
 EXCLUSIVE: Final = 90
 EXCLUSIVE_HOSTS: Final = 3
 
+#: So many hosts behind an edge's name make an address the edge's, so many self-service sites a marker the platform's, if
+#: they are this share in percent of the others there too.
+SHUNNED_HOSTS: Final = 3
+SHUNNED: Final = 10
+
 STRONG: Final = 0
 GATHERER: Final = 1  # pointer, certificate, network: gathers addresses
 MARKER: Final = 2  # gathers the names that customers have at an edge, and other markers
-COUNTED: Final = 3  # router, domain: never linked
+COUNTED: Final = 3  # router, platform, domain: never linked
 ROLES: Final = {
     "cname": STRONG,
     "address": STRONG,
@@ -62,7 +67,7 @@ class Anchor:
 
     __slots__ = (
         *("age", "alike", "component", "fall", "hosts", "is_address", "located", "looks", "n", "named", "near", "rise"),
-        *("role", "spread", "text", "void"),
+        *("role", "shunned", "spread", "text", "void"),
     )
 
     def __init__(self, text: str, age: int) -> None:
@@ -85,8 +90,10 @@ class Anchor:
         """Of a marker or a domain: components that its located hosts are in."""
         self.located: dict[Anchor, int] | None = None
         """Of a strong anchor: markers and domains of the hosts that are located by it."""
+        self.shunned = 0
+        """Hosts behind an edge at this address, or of self-service platforms with this marker."""
         self.void = False
-        """Of an address: it is a router's, and places nobody."""
+        """An edge's address, a self-service platform's marker: it places nobody."""
         self.named = False
         """Its name has been given to a host."""
         self.fall = _NEVER
@@ -125,6 +132,13 @@ class Anchor:
     def free(self) -> bool:
         """Whether too few of its hosts can be located to tell: it may stand for servers that are all hidden."""
         return self.spread is None or self.spread.total < EXCLUSIVE_HOSTS
+
+    def able(self) -> bool:
+        """Whether a weak anchor counts."""
+        return self.alike and not self.void
+
+    def judged_void(self) -> bool:
+        return self.shunned >= SHUNNED_HOSTS and 100 * self.shunned >= SHUNNED * self.n
 
     def judged_alike(self) -> bool:
         looks = self.looks
@@ -209,9 +223,9 @@ class Links:
             able, share = not (a.void or b.void), SHARE
         elif a.role == MARKER:
             # Once hosts that show it can be located, a marker goes where they are, and stands for nothing itself.
-            able, share = a.alike and b.alike and a.free() and b.free(), PRODUCT
+            able, share = a.able() and b.able() and a.free() and b.free(), PRODUCT
         else:
-            able, share = b.alike and not a.void and (b.role == GATHERER or b.free()), GATHER
+            able, share = b.able() and not a.void and (b.role == GATHERER or b.free()), GATHER
         both = a.role == b.role  # the smaller crowd counts; of a weak and a strong anchor, the strong one's
         bound = witnesses * 100 // share
         linked = able and (min(a.n, b.n) if both else a.n) <= bound
