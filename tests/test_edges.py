@@ -9,6 +9,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
 import pytest
+from judging import points
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scrapy.settings import BaseSettings
@@ -16,7 +17,7 @@ from scrapy.settings import BaseSettings
 from scrapy_polite.guard.ranges import builtin_row
 from scrapy_polite.naming import canonical_host
 from scrapy_polite.naming.domains import is_registry_suffix
-from scrapy_polite.origins import edge_of, place
+from scrapy_polite.origins import edge_of
 from scrapy_polite.origins.edges import KNOWN, UNITS, EdgeTable, Entry, OwnEdges, Row
 from scrapy_polite.origins.ownedges import own_edges
 from scrapy_polite.settings import Config
@@ -86,9 +87,10 @@ def test_every_edge_address_of_the_table_is_refused_as_an_anchor() -> None:
     for row, _, network in NETWORKS:
         assert network is not None
         for address in (network[0], network[-1]):
-            found = place("www.a.test", [], [address])
-            assert found.edge == f"edge:{row.provider}/www.a.test", network
-            assert found.anchors == (), network
+            found = points("www.a.test", [], [address])
+            assert found.edge is not None
+            assert found.edge.provider == row.provider, network
+            assert found.strong == (), network
             assert builtin_row(address) is None, network  # a public one
 
 
@@ -230,7 +232,7 @@ def test_a_provider_can_be_left_out() -> None:
     assert table.row_of_address("104.16.0.1") is None
     assert table.row_of_name("x.cdn.cloudflare.net") is None
     assert table.row_of_name("x.b-cdn.net") is not None
-    assert place("a.test", [], addresses("104.16.0.1"), table).anchors == ("address:104.16.0.1",)
+    assert points("a.test", [], addresses("104.16.0.1"), table).strong == ("address:104.16.0.1",)
 
 
 def test_rows_add_up_the_last_given_first() -> None:

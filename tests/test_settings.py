@@ -45,6 +45,7 @@ WRONG = [
     ("POLITE_EDGES", {"regiocdn": {"unit": "shared"}}),
     ("POLITE_EDGES", {"cloudfare": None}),
     ("POLITE_EDGES", '{"regiocdn": '),
+    ("POLITE_ORIGIN_CONFIDENCE", 1.5),
     ("POLITE_ORIGIN_CONCURRENCY", 0),
     ("POLITE_ORIGIN_CONCURRENCY", 1.5),
     ("POLITE_LIMITS", [1]),
