@@ -85,6 +85,52 @@ def test_an_override_may_lift_the_cap_on_requests_in_flight() -> None:
     assert limits.of("origin:own.test").concurrency is None
 
 
+def test_a_limit_goes_on_to_apply_when_the_name_has_become_an_alias_and_the_strictest_wins() -> None:
+    limits = Limits(
+        origin=2.0,
+        concurrency=8,
+        overrides={
+            "origin:slow.test": {"rate": 0.5, "burst": 9},
+            "origin:few.test": {"rate": 7, "concurrency": 1},
+            "origin:big.test": {"rate": 5, "burst": 3},
+            "origin:else.test": {"rate": 0.1},
+            "site:slow.test": {"rate": 0.1},
+        },
+    )
+    assert limits.origins == ("origin:big.test", "origin:else.test", "origin:few.test", "origin:slow.test")
+    aliases = {
+        "origin:slow.test": "origin:big.test",
+        "origin:few.test": "origin:big.test",
+        "origin:else.test": "origin:else.test",
+    }
+    assert limits.stand(aliases) == {"origin:slow.test", "origin:few.test", "origin:big.test"}
+    for name in ("origin:big.test", "origin:slow.test", "origin:few.test"):
+        assert limits.of(name) == Limit(0.5, 0.0, 1), "whichever name a process knows it by"
+    assert limits.also("origin:big.test") == ("origin:few.test", "origin:slow.test")
+    assert limits.of("origin:else.test").rate == 0.1
+    assert limits.of("origin:new.test").rate == 2.0
+    assert limits.stand(aliases) == frozenset(), "nothing has changed"
+
+
+def test_a_name_that_stands_by_itself_again_takes_its_limit_along() -> None:
+    limits = Limits(origin=2.0, overrides={"origin:slow.test": {"rate": 0.5}})
+    limits.stand({"origin:slow.test": "origin:big.test"})
+    assert limits.of("origin:big.test").rate == 0.5, "a stricter limit than the default's"
+    changed = limits.stand({"origin:slow.test": "origin:other.test"})
+    assert changed == {"origin:slow.test", "origin:big.test", "origin:other.test"}
+    assert limits.of("origin:big.test").rate == 2.0
+    assert limits.of("origin:other.test").rate == 0.5
+    assert limits.stand({"origin:slow.test": "origin:slow.test"}) == {"origin:slow.test", "origin:other.test"}
+    assert limits.of("origin:other.test").rate == 2.0
+    assert limits.of("origin:slow.test").rate == 0.5
+
+
+def test_the_wider_limit_of_an_alias_does_not_loosen_the_origin() -> None:
+    limits = Limits(origin=2.0, overrides={"origin:fast.test": {"rate": 50, "burst": 100, "concurrency": None}}, concurrency=8)
+    limits.stand({"origin:fast.test": "origin:big.test"})
+    assert limits.of("origin:big.test") == Limit(2.0, 0.0, 8)
+
+
 def test_a_pattern_may_span_families() -> None:
     limits = Limits(overrides={"*:*example.com": {"rate": 0.1}})
     assert limits.of("site:www.example.com").rate == limits.of("origin:example.com").rate == 0.1

@@ -125,7 +125,8 @@ class Limits:
         concurrency: requests in flight at one origin; None: no cap.
 
     Each of the three is looked up by itself: what the exact key states, else the longest pattern that states it, else
-    the family's. Errors are `ValueError`s that name the setting, the value and the accepted form.
+    the family's. A limit that is stated for an origin by name goes on to apply when the name has become an alias
+    (:meth:`stand`). Errors are `ValueError`s that name the setting, the value and the accepted form.
     """
 
     def __init__(
@@ -157,10 +158,45 @@ class Limits:
                 self._exact[key] = stated
         patterns.sort(key=lambda item: (-len(item[0]), item[0]))
         self._patterns = [(re.compile(translate(pattern)), stated) for pattern, stated in patterns]
+        self.origins = tuple(sorted(key for key in self._exact if family(key) == "origin"))
+        self._roots: dict[str, str] = {}
+        self._named: dict[str, list[str]] = {}
+
+    def stand(self, aliases: Mapping[str, str]) -> frozenset[str]:
+        """From now on each of `origins`, the names that are stated exactly, stands for what `aliases` says; itself if
+        nothing. Answers the names whose limit may be another one than before.
+
+        Where several names are one origin the strictest of their limits holds: a person has stated one for servers that
+        are still among its.
+        """
+        roots = {name: aliases[name] for name in self.origins if aliases.get(name, name) != name}
+        changed = {key for one, other in ((roots, self._roots), (self._roots, roots)) for key in _moved(one, other)}
+        self._roots, self._named = roots, {}
+        for name, root in roots.items():
+            self._named.setdefault(root, []).append(name)
+        return frozenset(changed)
+
+    def merge(self, name: str, into: str) -> None:
+        """`name`, and all that stands for it, stands for `into` from now on."""
+        if self.origins:
+            roots = {one: self._roots.get(one, one) for one in self.origins}
+            self.stand({one: into if root == name else root for one, root in roots.items()})
+
+    def also(self, key: str) -> tuple[str, ...]:
+        """The other names of the origin `key` whose limits hold for it as well."""
+        root = self._roots.get(key, key)
+        return tuple(name for name in (root, *self._named.get(root, ())) if name != key) if self._roots else ()
 
     def of(self, key: str, like: str | None = None) -> Limit:
         """The limit of `key`; `ValueError` for something that is no key. `like`: the family whose defaults it has, if that is
         not its own."""
+        limit = self._stated(key, like)
+        for name in self.also(key):
+            limit = _stricter(limit, self._stated(name, like))
+        return limit
+
+    def _stated(self, key: str, like: str | None) -> Limit:
+        """What is stated for this name alone."""
         own = family(key)
         default = self._families[like or own]
         stated = [self._exact[key]] if key in self._exact else []
@@ -176,6 +212,16 @@ class Limits:
             found.update(entry)
         rate, burst, cap = found["rate"], found["burst"], found["concurrency"]
         return Limit(float(rate or 0), float(burst or 0), None if cap is None else int(cap))
+
+
+def _stricter(one: Limit, other: Limit) -> Limit:
+    caps = [cap for cap in (one.concurrency, other.concurrency) if cap is not None]
+    return Limit(min(one.rate, other.rate), min(one.burst, other.burst), min(caps, default=None))
+
+
+def _moved(one: Mapping[str, str], other: Mapping[str, str]) -> set[str]:
+    """What stands for something in `one` that it does not stand for in `other`, and what for."""
+    return {key for name, root in one.items() if other.get(name) != root for key in (name, root)}
 
 
 def plan(keys: Sequence[str], cost: float, limits: Limits, least: float = 0.0, bucket: str | None = None) -> tuple[Charge, ...]:
