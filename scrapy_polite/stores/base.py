@@ -6,13 +6,16 @@ import math
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from scrapy_polite.origins import rulings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from scrapy_polite.limits.gcra import Booked, Wait, Want
 
+Ruling = rulings.Ruling
 MICRO = 1_000_000
 LONGEST_HOLD = 100 * 365 * 86_400.0
 """Seconds. What is stated is obeyed in full; longer than a century is the same as for ever, and fits in 64 bits."""
@@ -67,24 +70,12 @@ class News(NamedTuple):
     ruled: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Ruling:
-    """What a person decided about a host, or about an origin's name; one ruling a subject, the newest.
-
-    `made` and `until` are seconds of the wall clock (time.time()); `until` None: for good.
-    """
-
-    subject: str
-    verb: Literal["join", "split"]
-    origin: str
-    author: str
-    reason: str
-    made: float
-    until: float | None
-
-
 class StoreError(Exception):
     """The store cannot answer. Whoever asked holds everything, says so once, and asks again later."""
+
+
+class NothingThereError(Exception):
+    """There is no store yet, and none was to be made."""
 
 
 class StoreTooNewError(StoreError, ValueError):
@@ -172,10 +163,15 @@ class Store(Protocol):
         """The name that each of `names` stands for: itself, if it is no alias."""
         ...
 
-    def ages(self, anchors: Iterable[str]) -> dict[str, int]:
+    def aliases_of(self, origins: Iterable[str], most: int = 100) -> dict[str, list[str]]:
+        """The names that stand for each of `origins`, but for itself, at most `most` for each; of one that has none nothing."""
+        ...
+
+    def ages(self, anchors: Iterable[str], *, allot: bool = True) -> dict[str, int]:
         """The number of each anchor: unique, the same in every process, the lower the older, and never given again.
 
         Who asks first makes it. An anchor that nobody asked for, or pointed at, may be forgotten: see `forget_hosts`.
+        Not `allot`: only of those that have one, and nothing is written.
         """
         ...
 
@@ -221,6 +217,10 @@ class Store(Protocol):
 
     def rulings(self) -> list[Ruling]:
         """All rulings that have not run out, by subject."""
+        ...
+
+    def lapsed(self) -> list[Ruling]:
+        """All rulings that have run out and were not taken back, by subject: what they did to names is still to be undone."""
         ...
 
     def forget_hosts(self, idle: float, limit: int = 1000) -> int:
@@ -269,6 +269,24 @@ def open_store(url: str) -> Store:
         return PostgresStore(url)
     shown = redacted_url(url) if isinstance(url, str) else url
     raise ValueError(f"POLITE_STORE: {shown!r} is no store. Give {ACCEPTED}")
+
+
+def open_existing(url: str) -> Store | None:
+    """The store that is there, for whoever wants to look at it; None where there is none yet, and for "memory:", which is in
+    the process of a crawl. Makes nothing, but an older one is brought up to this version. Errors as `open_store`."""
+    if url == "memory:":
+        return None
+    scheme, _, path = url.partition(":")
+    if scheme == "sqlite" and not Path(path).expanduser().exists():
+        return None
+    if scheme not in ("postgresql", "postgres"):
+        return open_store(url)
+    from .postgres import PostgresStore
+
+    try:
+        return PostgresStore(url, make=False)
+    except NothingThereError:
+        return None
 
 
 def scratch_store() -> Store:

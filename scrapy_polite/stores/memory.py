@@ -178,10 +178,16 @@ class MemoryStore(ByAnchors):
                     self._asked[name] = now
             return found
 
-    def ages(self, anchors: Iterable[str]) -> dict[str, int]:
+    def aliases_of(self, origins: Iterable[str], most: int = 100) -> dict[str, list[str]]:
         with self._lock:
             self._check()
-            return self._known.ages(anchors, self._wall())
+            found = {origin: self._names_of(origin)[: max(0, most)] for origin in origins}
+            return {origin: names for origin, names in found.items() if names}
+
+    def ages(self, anchors: Iterable[str], *, allot: bool = True) -> dict[str, int]:
+        with self._lock:
+            self._check()
+            return self._known.ages(anchors, self._wall() if allot else None)
 
     def keep(self, hosts: Sequence[Kept]) -> int:
         with self._lock:
@@ -229,6 +235,11 @@ class MemoryStore(ByAnchors):
         with self._lock:
             self._check()
             return self._known.rulings(self._wall())
+
+    def lapsed(self) -> list[Ruling]:
+        with self._lock:
+            self._check()
+            return self._known.lapsed(self._wall())
 
     def forget_hosts(self, idle: float, limit: int = 1000) -> int:
         with self._lock:

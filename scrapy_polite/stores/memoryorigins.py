@@ -47,7 +47,10 @@ class Known:
         self._log: list[tuple[int, str]] = []
         self._version = self._ruled = self._anchor_number = self._host_number = 0
 
-    def ages(self, anchors: Iterable[str], now: float) -> dict[str, int]:
+    def ages(self, anchors: Iterable[str], now: float | None) -> dict[str, int]:
+        """`now` None: of those that are there."""
+        if now is None:
+            return {anchor: self._anchors[anchor].number for anchor in anchors if anchor in self._anchors}
         return {anchor: self._anchor(anchor, now).number for anchor in sorted(set(anchors))}
 
     def _anchor(self, anchor: str, now: float) -> _Anchor:
@@ -143,6 +146,9 @@ class Known:
 
     def rulings(self, now: float) -> list[Ruling]:
         return [ruling for _, ruling in sorted(self._rulings.items()) if ruling.until is None or ruling.until > now]
+
+    def lapsed(self, now: float) -> list[Ruling]:
+        return [ruling for _, ruling in sorted(self._rulings.items()) if ruling.until is not None and ruling.until <= now]
 
     def forget(self, before: float, limit: int) -> int:
         """At most `limit` hosts kept before `before`, and as many anchors that nobody asked for since and that have no host."""

@@ -56,10 +56,14 @@ SELECT h.host, h.origin, h.confidence, polite.named(h.anchors), h.facts
 FROM names q, LATERAL (SELECT * FROM polite.host o WHERE o.origin = q.name ORDER BY o.number LIMIT %s) h
 ORDER BY q.n, q.name COLLATE "C", h.number LIMIT %s
 """
-RULINGS = """
-SELECT r.subject, r.verb, r.origin, r.author, r.reason, r.made, r.until FROM polite.ruling r
-WHERE r.until IS NULL OR r.until > polite.clock() / 1e6 ORDER BY r.subject
+ALIASES_OF = """
+SELECT q.root, s.key FROM unnest(%s::text[]) q (root),
+    LATERAL (SELECT a.key FROM polite.slot a WHERE a.alias = q.root ORDER BY a.key LIMIT %s) s
 """
+NUMBERS = "SELECT a.anchor, a.number FROM polite.anchor a WHERE a.anchor = ANY (%s::text[])"
+RULING = "SELECT r.subject, r.verb, r.origin, r.author, r.reason, r.made, r.until FROM polite.ruling r WHERE "
+RULINGS = RULING + "r.until IS NULL OR r.until > polite.clock() / 1e6 ORDER BY r.subject"
+LAPSED = RULING + "r.until <= polite.clock() / 1e6 ORDER BY r.subject"
 
 
 class PostgresOrigins(ByAnchors):
@@ -81,8 +85,16 @@ class PostgresOrigins(ByAnchors):
                 self._session.ask(ASKED, (name,))
         return found
 
-    def ages(self, anchors: Iterable[str]) -> dict[str, int]:
+    def aliases_of(self, origins: Iterable[str], most: int = 100) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for root, name in self._session.ask(ALIASES_OF, (texts(origins), str(max(0, most)))):
+            found.setdefault(str(root), []).append(str(name))
+        return found
+
+    def ages(self, anchors: Iterable[str], *, allot: bool = True) -> dict[str, int]:
         asked = sorted(set(anchors))
+        if not allot:
+            return {str(anchor): whole(number) for anchor, number in self._session.ask(NUMBERS, (texts(asked),))}
         numbers: Any = self._agreed("SELECT polite.ages(%s::text[])", (texts(asked),))
         return dict(zip(asked, numbers, strict=True))
 
@@ -129,6 +141,10 @@ class PostgresOrigins(ByAnchors):
 
     def rulings(self) -> list[Ruling]:
         rows: list[Any] = self._session.ask(RULINGS)
+        return [Ruling(*row) for row in rows]
+
+    def lapsed(self) -> list[Ruling]:
+        rows: list[Any] = self._session.ask(LAPSED)
         return [Ruling(*row) for row in rows]
 
     def forget_hosts(self, idle: float, limit: int = 1000) -> int:

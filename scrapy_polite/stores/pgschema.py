@@ -16,7 +16,7 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from .base import StoreTooNewError
+from .base import NothingThereError, StoreTooNewError
 
 if TYPE_CHECKING:
     from .pglink import Connection
@@ -41,13 +41,17 @@ class NotOursError(Exception):
     """The schema `polite` is there, and another program made it."""
 
 
-def prepare(db: Connection, shown: str) -> None:
+def prepare(db: Connection, shown: str, *, make: bool = True) -> None:
     """Make the schema or bring it up to `VERSION`. `shown`: what the database is called in messages.
 
-    Raises `StoreTooNewError` for a newer one and `NotOursError` for another program's; both are left as they are.
+    Raises `NothingThereError` where there is none and none is to be made; `StoreTooNewError` for a newer one and
+    `NotOursError` for another program's, which are left as they are.
     """
-    if _version(db, shown) == VERSION:
+    found = _version(db, shown)
+    if found == VERSION:
         return
+    if not found and not make:
+        raise NothingThereError(shown)
     patience, db.patience = db.patience, PATIENCE
     try:
         with db.transaction():

@@ -21,12 +21,13 @@ STILL_GOOD = ("40001", "40P01", "55P03", "57014")
 class Session:
     """Statements go to the server at `url`, one at a time; safe to use from several threads.
 
-    Raises `ValueError` and `StoreTooNewError` as `PostgresStore` does, when it is made. Afterwards every trouble is a
-    `StoreError`, and the next call tries anew.
+    Raises `ValueError`, `StoreTooNewError` and `NothingThereError` as `PostgresStore` does, when it is made. Afterwards every
+    trouble is a `StoreError`, and the next call tries anew.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, make: bool = True) -> None:
         self._link = Link(url)
+        self._make = make
         self._lock = Lock()
         self._process = os.getpid()
         self._open = True
@@ -88,7 +89,7 @@ class Session:
         try:
             db = self._link.open()
             try:
-                prepare(db, self.shown)
+                prepare(db, self.shown, make=self._make)
             except BaseException:
                 db.close()
                 raise

@@ -58,7 +58,7 @@ WHERE s.hold > 0 AND s.hold > c.now ORDER BY s.key
 
 class PostgresStore(PostgresOrigins):
     """A `Store` in the Postgres database that `url` names (libpq's form: passwords, TLS and all else in it, or in the
-    environment, or in ~/.pgpass). Makes its schema if it is not there.
+    environment, or in ~/.pgpass). Makes its schema if it is not there; not `make`: raises `NothingThereError` then.
 
     Raises `ValueError` that names POLITE_STORE, the URL without its password and what to do if there can be no store;
     `StoreTooNewError` for a schema of a newer version. A store belongs to the process that opened it.
@@ -66,8 +66,8 @@ class PostgresStore(PostgresOrigins):
 
     blocking = True
 
-    def __init__(self, url: str) -> None:
-        self._session = Session(url)
+    def __init__(self, url: str, *, make: bool = True) -> None:
+        self._session = Session(url, make=make)
         self._alias: dict[str, str] = {}
         self._alias_end = 0
 

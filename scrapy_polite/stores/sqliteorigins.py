@@ -82,9 +82,19 @@ class SQLiteOrigins(ByAnchors):
                 db.executemany("UPDATE alias SET seen = ? WHERE name = ?", stale)
         return found
 
-    def ages(self, anchors: Iterable[str]) -> dict[str, int]:
+    def aliases_of(self, origins: Iterable[str], most: int = 100) -> dict[str, list[str]]:
+        query = "SELECT name FROM alias WHERE root = ? ORDER BY name LIMIT ?"
+        with self._reading as db:
+            found = {origin: [name for (name,) in db.execute(query, (origin, max(0, most)))] for origin in origins}
+        return {origin: names for origin, names in found.items() if names}
+
+    def ages(self, anchors: Iterable[str], *, allot: bool = True) -> dict[str, int]:
+        asked = list(dict.fromkeys(anchors))
+        if not allot:
+            with self._reading as db:
+                return dict(_chunked(db, "SELECT anchor, number FROM anchor WHERE anchor IN ({})", asked))
         with self._alone as db:
-            return _ages(db, list(dict.fromkeys(anchors)), int(self._wall()))
+            return _ages(db, asked, int(self._wall()))
 
     def keep(self, hosts: Sequence[Kept]) -> int:
         with self._alone as db:
@@ -149,6 +159,11 @@ class SQLiteOrigins(ByAnchors):
         with self._reading as db:
             live = "SELECT * FROM ruling WHERE until IS NULL OR until > ? ORDER BY subject"
             return [Ruling(*row) for row in db.execute(live, (self._wall(),))]
+
+    def lapsed(self) -> list[Ruling]:
+        with self._reading as db:
+            over = "SELECT * FROM ruling WHERE until <= ? ORDER BY subject"
+            return [Ruling(*row) for row in db.execute(over, (self._wall(),))]
 
     def forget_hosts(self, idle: float, limit: int = 1000) -> int:
         now, limit = self._wall(), max(0, limit)
