@@ -11,15 +11,17 @@ import asyncio
 import heapq
 import logging
 import time
+from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from scrapy_polite.booker import RETRY
 from scrapy_polite.errors import NotNow
+from scrapy_polite.obeying import Obeying
 from scrapy_polite.origins.anchors import pointing
 from scrapy_polite.origins.evidence import Evidence, Lookup, joined, looked_up, pointed, replied
 from scrapy_polite.origins.judge import Judge, Placement
 from scrapy_polite.origins.links import origin_name
-from scrapy_polite.origins.rulings import Rulings
+from scrapy_polite.recalling import Met, Recalling
 from scrapy_polite.remembering import Remembering
 from scrapy_polite.stores.base import Kept, StoreError
 from scrapy_polite.telemetry.events import Merged
@@ -29,12 +31,11 @@ if TYPE_CHECKING:
 
     from scrapy_polite.booker import Booker
     from scrapy_polite.dns.resolver import Answer, Resolver
+    from scrapy_polite.limits.plan import Limits
     from scrapy_polite.naming.hosts import IPAddress
-    from scrapy_polite.origins.anchors import Pointing
     from scrapy_polite.origins.edges import EdgeTable
     from scrapy_polite.origins.evidence import Reply
     from scrapy_polite.origins.names import Change
-    from scrapy_polite.origins.suspects import Suspect
     from scrapy_polite.telemetry.ledger import Ledger
 
 __all__ = ["Placing"]
@@ -70,23 +71,7 @@ AT_AN_ADDRESS: Final = 64
 KNOWN_NAMES: Final = 20_000
 
 
-class _Host:
-    """What this process knows of a host that it visits."""
-
-    __slots__ = ("evidence", "judged", "pages", "placement", "read", "written")
-
-    def __init__(self, evidence: Evidence) -> None:
-        self.evidence = evidence
-        self.judged: tuple[object, ...] = ()
-        """What the judge and the store were told last, without its times."""
-        self.placement: Placement | None = None
-        """Its last, before what people have ruled."""
-        self.written = 0.0
-        self.pages = 0
-        self.read = 0.0
-
-
-class Placing:
+class Placing(Recalling):
     """One per crawl. ``wall`` answers unix seconds: evidence outlives processes and reboots."""
 
     def __init__(
@@ -95,6 +80,7 @@ class Placing:
         resolver: Resolver,
         table: EdgeTable,
         threshold: float,
+        limits: Limits,
         ledger: Ledger | None = None,
         wall: Callable[[], float] = time.time,
     ) -> None:
@@ -105,12 +91,13 @@ class Placing:
         self._threshold = threshold
         self._ledger = ledger
         self._wall = wall
-        self._hosts: dict[str, _Host] = Remembering(MOST)
+        self._hosts: dict[str, Met] = Remembering(MOST)
         self._names: dict[str, tuple[Sequence[str], float, float]] = Remembering(KNOWN_NAMES)
         self._at: dict[str, list[str]] = Remembering(KNOWN_NAMES)
         self._asking: set[asyncio.Task[None]] = set()
         self._version: int | None = None
-        self._rulings = Rulings()
+        self._obeying = Obeying(booker, limits)
+        self._rulings = self._obeying.rulings
         self._resets = 0
         self._begin()
         self.closing = False
@@ -119,6 +106,7 @@ class Placing:
         self._judge = Judge(self._threshold)
         self._loaded: set[str] = set()
         self._expiring: list[tuple[float, str]] = []
+        self._strayed: set[str] = set()
         self._resets += 1
 
     @property
@@ -135,6 +123,7 @@ class Placing:
         lookup = Lookup(answer.chain, tuple(map(str, answer.addresses)), max(1.0, answer.expires - time.monotonic()), now)
         while True:
             try:
+                await self._begin_to_follow()
                 known = await self._known(host)
                 known.evidence = looked_up(known.evidence, lookup)
                 for address in lookup.addresses:
@@ -152,6 +141,14 @@ class Placing:
             self._ask_for_names(host, answer.addresses[0])
         return placement
 
+    async def recall(self, host: str) -> Placement | None:
+        """The host's placement by what the store has of it, without DNS; None if it has nothing. May raise ``StoreError``."""
+        await self._begin_to_follow()
+        if host not in await self._ask(self._store.kept, [host]):
+            return None
+        await self._learn(host, await self._known(host))
+        return self.of(host)
+
     def of(self, host: str) -> Placement:
         """The host's placement as things stand. Only for a host that was placed."""
         known = self._hosts.get(host)
@@ -159,6 +156,8 @@ class Placing:
             placement = self._judge.place(host)
             if known is not None:
                 known.placement = placement
+                if known.kept != placement.origin:
+                    self._strayed.add(host)
         else:
             # It began anew since; the last one stands until the host is placed again.
             assert known is not None
@@ -198,13 +197,11 @@ class Placing:
     async def look_around(self) -> None:
         """Learn what other processes have written, let expired evidence go, and obey new rulings. ``StoreError`` as the
         store has it."""
-        if self._version is None:
-            self._version = await self._ask(self._store.keep, [])
-            self._rulings.replace(await self._ask(self._store.rulings))
+        await self._begin_to_follow()
         while True:
-            news = await self._ask(self._store.news, self._version)
+            news = await self._ask(self._store.news, self._version or 0)
             if news.ruled:
-                self._rulings.replace(await self._ask(self._store.rulings))
+                await self._obeying.take()
             met = [row for row in news.hosts if self._concerns(row)]
             if met:
                 await self._learn_rows(met)
@@ -212,20 +209,24 @@ class Placing:
             if not news.hosts:
                 break
         await self._let_go()
-        self._rulings.expire(self._wall())
         await self._settle()
-
-    def suspected_edges(self) -> list[Suspect]:
-        """Addresses that look like an edge that no table knows, among the hosts that were met."""
-        return self._judge.suspected_edges()
+        await self._write_strayed()
+        await self._obeying.look(self._wall())
 
     async def close(self) -> None:
         self.closing = True
         for task in self._asking:
             task.cancel()
-        await asyncio.gather(*self._asking, return_exceptions=True)
+        await self.asked()
 
     # -- inside
+
+    async def _begin_to_follow(self) -> None:
+        """Before the first host is placed: what people have ruled, and from where on there is news."""
+        if self._version is None:
+            version = await self._ask(self._store.keep, [])
+            await self._obeying.take()
+            self._version = version
 
     async def _ask(self, function: Callable[..., T], *arguments: object) -> T:
         return await self._booker.call(function, *arguments)
@@ -237,15 +238,15 @@ class Placing:
         ages = await self._ask(self._store.ages, names) if names else {}
         return ages | await self._ask(self._store.ages, [anchor for anchor in anchors if anchor not in ages])
 
-    async def _known(self, host: str) -> _Host:
+    async def _known(self, host: str) -> Met:
         known = self._hosts.get(host)
         if known is None:
             kept = (await self._ask(self._store.kept, [host])).get(host)
             found = Evidence(host, ()) if kept is None else Evidence.from_json(host, kept.facts)
-            known = self._hosts.setdefault(host, _Host(found))
+            known = self._hosts.setdefault(host, Met(found))
         return known
 
-    async def _learn(self, host: str, known: _Host) -> None:
+    async def _learn(self, host: str, known: Met) -> None:
         """Judge the host anew where its evidence says something else than before, and write it down."""
         now = self._wall()
         points = pointing(known.evidence, now, self._table)
@@ -257,10 +258,11 @@ class Placing:
         ages = await self._ages(anchors)
         self._judge.learn(host, points, ages)
         heapq.heappush(self._expiring, (points.expires, host))
-        placed = self.of(host)
+        # By the evidence alone: a ruling is kept apart, and goes when it has run out.
+        placed = self._judge.place(host)
         # Before what follows from it: whoever finds an alias finds the evidence for it.
         await self._ask(self._store.keep, [Kept(host, placed.origin, placed.confidence, anchors, known.evidence.as_json())])
-        known.judged, known.written = said, now
+        known.judged, known.written, known.kept = said, now, placed.origin
         await self._settle()
 
     async def _load(self, anchors: Iterable[str]) -> None:
@@ -325,6 +327,17 @@ class Placing:
                     self._judge.forget(host)
             await self._learn_rows(list(rows.values()))
 
+    async def _write_strayed(self) -> None:
+        """Keep those anew that others have moved: the store has them where they were, and no alias leads here from there."""
+        some = set(islice(self._strayed, CROWD))
+        self._strayed -= some
+        moved = {host: known for host in some if (known := self._hosts.get(host)) and self._judge.knows(host)}
+        standing = await self._ask(self._store.standing, {known.kept for known in moved.values()}) if moved else {}
+        for host, known in moved.items():
+            if standing[known.kept] != self._judge.place(host).origin:
+                known.written = 0.0
+                await self._learn(host, known)
+
     async def _settle(self) -> None:
         """Tell the store what has changed about names, before anything is booked again."""
         for change in self._judge.changes():
@@ -334,9 +347,10 @@ class Placing:
         store, name, into = self._store, change.name, change.into
         if change.kind == "merge":
             self._booker.owe(lambda: store.merge(name, into))
+            self._obeying.limits.merge(name, into)
             if self._ledger is not None:
                 self._ledger.record(Merged(self._booker.now(), name, into))
-        else:
+        elif not self._rulings.joins(name, into):
             self._booker.owe(lambda: store.split(name, into))
         logger.info("Origins: %s: %s: %s", change.kind, f"{name} and {into}", change.because)
 

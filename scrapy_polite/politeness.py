@@ -62,7 +62,7 @@ class Politeness(Admission):
         self.booker = Booker(store, config.width)
         self.ledger = ledger
         self.planner = Planner(config, REMEMBERED)
-        placing = Placing(self.booker, resolver, config.edges, config.confidence, ledger)
+        placing = Placing(self.booker, resolver, config.edges, config.confidence, config.limits, ledger)
         super().__init__(config, resolver, placing, self.planner.watching, stats)
         self.learning = Learning(self.planner.costs, stats)
         self._hearing = Hearing(config.ladders, random.random)

@@ -37,7 +37,13 @@ class Rulings:
 
     def __init__(self) -> None:
         self._by_subject: dict[str, Ruling] = {}
+        self._roots: dict[str, str] = {}
         self.generation = 0
+
+    @property
+    def origins(self) -> frozenset[str]:
+        """The names of origins that they give."""
+        return frozenset(ruling.origin for ruling in self._by_subject.values())
 
     def replace(self, rulings: Iterable[Ruling]) -> None:
         """These stand, and no others."""
@@ -54,29 +60,39 @@ class Rulings:
         self.generation += bool(gone)
         return gone
 
+    def stand(self, names: Mapping[str, str]) -> None:
+        """Each of `origins` stands for what `names` says: an origin's name may have become an alias since it was ruled."""
+        roots = {name: names[name] for name in self.origins if names.get(name, name) != name}
+        if roots != self._roots:
+            self._roots = roots
+            self.generation += 1
+
+    def on(self, placement: Placement) -> Ruling | None:
+        """The ruling that counts for a placement: one on the host goes before one on its origin."""
+        return self._by_subject.get(placement.host) or self._by_subject.get(placement.origin)
+
+    def joins(self, name: str, into: str) -> bool:
+        """Whether a person has ruled that these two names are one origin's."""
+        found = self._by_subject.get(name)
+        return found is not None and into in (found.origin, self._roots.get(found.origin))
+
     def over(self, placement: Placement) -> Placement:
-        """The placement that a person has ruled instead, if one has. A ruling on the host goes before one on its origin."""
-        if not self._by_subject:
-            return placement
-        found = self._by_subject.get(placement.host)
+        """The placement that a person has ruled instead, if one has."""
+        found = self.on(placement)
         if found is None:
-            found = self._by_subject.get(placement.origin)
-            if found is None:
-                return placement
-            because = (*placement.because, reason_of(found))
-        else:
-            because = (reason_of(found),)
-        return replace(placement, origin=found.origin, confidence=1.0, because=because, located=True)
+            return placement
+        # A ruling on its origin leaves the reasons for which evidence has placed it there.
+        before = () if found.subject == placement.host else placement.because
+        origin = self._roots.get(found.origin, found.origin)
+        return replace(placement, origin=origin, confidence=1.0, because=(*before, reason_of(found)), located=True)
 
     def without(self, names: Mapping[str, str]) -> dict[str, str]:
         """Aliases (name -> what it stands for) but for those that a ruling has made: evidence does not take them apart."""
-        return {
-            name: name if (found := self._by_subject.get(name)) is not None and found.origin == into else into
-            for name, into in names.items()
-        }
+        return {name: name if self.joins(name, into) else into for name, into in names.items()}
 
 
 def reason_of(ruling: Ruling) -> Reason:
-    """As a reason of a placement: "<verb> by <author>: <reason>"."""
+    """As a reason of a placement: its kind is the verb, its value who has said so, of what, and why."""
+    of = f", with all of {ruling.subject}" if ruling.subject.startswith("origin:") else ""
     said = f": {ruling.reason}" if ruling.reason else ""
-    return Reason("hand", f"{ruling.verb} by {ruling.author}{said}", 1.0, 1)
+    return Reason(ruling.verb, f"{ruling.author}{of}{said}", 1.0, 1)
