@@ -55,20 +55,19 @@ def suspicion(suspect: Suspect) -> str:
 def _by_servers(placement: Placement, by: dict[str, list[Reason]], sure: str) -> str:
     host, origin = placement.host, _bare(placement.origin)
     strong = [reason for kind in ("cname", "peer", "address") for reason in by.get(kind, ())]
-    if placement.edge is None and all(reason.hosts == 1 for reason in strong):
+    company = by.keys() & {"pointer", "certificate", "network"}
+    if placement.edge is None and not company and all(reason.hosts == 1 for reason in strong):
         where = _listed(
             [f"{'its CNAME' if reason.kind == 'cname' else 'its address'} {reason.value}" for reason in strong[:_SHOWN]]
         )
         return f"{host} has servers of its own, as far as anybody has seen: no other known site has {where} {sure}."
     clauses = [_cname(reason) for reason in by.get("cname", ())[:_SHOWN]]
-    clauses += [f"{_address(reason)}, and answered from there" for reason in by.get("peer", ())]
+    clauses += [_address(reason, ", which answered,") for reason in by.get("peer", ())]
     clauses += [_address(reason) for reason in by.get("address", ())[:_SHOWN]]
     for reason in by.get("pointer", ()):
         clauses.append(f"the PTR name of its machine is in {reason.value}, as for {_others(reason)}, most of which look alike")
     for reason in by.get("certificate", ()):
-        clauses.append(
-            f"its certificate and its header {_shown(reason.value.partition('/')[2])} are those of {_others(reason)}"
-        )
+        clauses.append(f"its certificate and its {_shown(reason.value.partition('/')[2])} are those of {_others(reason)}")
     for reason in by.get("network", ()):
         network, _, marker = reason.value.partition("/")
         size = "64" if ":" in network else "24"
@@ -144,10 +143,9 @@ def _cname(reason: Reason) -> str:
     return f"its CNAME is {reason.value}, as for {_others(reason)}" if reason.hosts > 1 else f"its CNAME is {reason.value}"
 
 
-def _address(reason: Reason) -> str:
-    if reason.hosts > 1:
-        return f"its address {reason.value} is shared with {_others(reason)}"
-    return f"its address {reason.value} is shared with no other site"
+def _address(reason: Reason, which: str = "") -> str:
+    others = _others(reason) if reason.hosts > 1 else "no other site"
+    return f"its address {reason.value}{which} is shared with {others}"
 
 
 def _others(reason: Reason) -> str:

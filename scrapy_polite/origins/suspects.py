@@ -74,5 +74,4 @@ def _suspect(brand: Anchor, at: list[Anchor]) -> Suspect:
     addresses = sorted(anchor.value for anchor in at)
     sites = {host for anchor in at for host in hosts_at(anchor)}
     networks = ", ".join(f'"{address}"' for address in addresses)
-    line = f"POLITE_EDGES = [{{'provider': {brand.value!r}, 'networks': [{networks}]}}]"
-    return Suspect(tuple(addresses), len(sites), brand.value, line)
+    return Suspect(tuple(addresses), len(sites), brand.value, f"POLITE_EDGES = [{networks}]")
