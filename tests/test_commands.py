@@ -9,7 +9,7 @@ from commandline import objects, polite
 from loopback import Server, crawl
 from town.client import Town
 
-from scrapy_polite.stores.base import Cause, open_store
+from scrapy_polite.stores.base import Cause, Kept, Ruling, open_store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,27 +117,44 @@ def test_status_and_report_say_that_there_is_nothing_and_make_nothing(tmp_path: 
     assert not (tmp_path / ".scrapy").exists()
 
 
-@pytest.mark.parametrize("store", ["postgresql://crawler:a-password@127.0.0.1:9/crawls", "memory:"])
-def test_status_says_which_stores_it_cannot_look_at_and_no_password(tmp_path: Path, store: str) -> None:
+def test_a_store_in_another_process_cannot_be_looked_at(tmp_path: Path) -> None:
+    for verb in (("status",), ("origins",), ("join", "a.example", "b.example"), ("split", "a.example")):
+        done = polite(*verb, "-s", "POLITE_STORE=memory:", cwd=tmp_path)
+        assert done.returncode == 1
+        assert "in the crawl's own process" in done.stderr
+
+
+def test_a_database_that_is_away_is_named_without_its_password(tmp_path: Path) -> None:
+    store = "postgresql://crawler:a-password@127.0.0.1:9/crawls"
     done = polite("status", "-s", f"POLITE_STORE={store}", cwd=tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert store.replace("a-password", "***") in done.stderr
-    assert "only sqlite: stores can be looked at" in done.stderr
-    assert "does not exist" not in done.stderr
+    assert "a-password" not in done.stderr
 
 
-def test_status_shows_what_is_held_and_why(tmp_path: Path) -> None:
+def test_status_shows_what_is_held_and_why_and_the_largest_origins(tmp_path: Path) -> None:
     store = open_store(f"sqlite:{tmp_path}/limits.sqlite")
     store.hold("site:a.example", 600.0, Cause("rate_limited", "429, Retry-After: 600", True))
-    store.origin(["cname:sites.p.example", "address:203.0.113.7"], "origin:sites.p.example")
+    store.keep([Kept(f"{n}.example", f"origin:{n % 12}", 0.9, (), "[]") for n in range(13)])
+    store.merge("origin:11", "origin:2")
+    store.rule(Ruling("4.example", "join", "origin:3", "ann", "", 1.0, None))
     store.close()
     where = ("-s", f"POLITE_STORE=sqlite:{tmp_path}/limits.sqlite")
-    held, origin = objects(polite("status", "--json", *where, cwd=tmp_path))
+    held, totals, *origins = objects(polite("status", "--json", *where, cwd=tmp_path))
     assert held["key"] == "site:a.example"
     assert 590 < held["hold"] <= 600
     assert held["reason"] == "429, Retry-After: 600"
-    assert origin["origin"] == "origin:sites.p.example"
-    assert "site:a.example" in polite("status", *where, cwd=tmp_path).stdout
+    assert totals == {"origins": 11, "hosts": 13, "rulings": 1}
+    assert origins[:3] == [
+        {"origin": "origin:0", "hosts": 2, "aliases": []},
+        {"origin": "origin:2", "hosts": 2, "aliases": ["origin:11"]},
+        {"origin": "origin:3", "hosts": 2, "aliases": []},
+    ]
+    text = polite("status", *where, cwd=tmp_path).stdout
+    assert "site:a.example" in text
+    assert "Origins: 11, of 13 hosts; 1 ruling by hand" in text
+    assert "origin:2  2 hosts, also known as origin:11" in text
+    assert "and 1 more: scrapy polite origins" in text
 
 
 def test_report_proves_a_crawl_from_its_ledger(tmp_path: Path) -> None:

@@ -215,7 +215,11 @@ def test_with_dns_it_tells_chain_time_addresses_their_names_and_the_origin() -> 
     ]
     assert found["origin"] == "origin:shops.platform.test"
     assert found["confidence"] == pytest.approx(0.9979)
-    assert len(found["evidence"]) == 2
+    (sentence,) = found["evidence"]
+    assert sentence == (
+        "www.shop.test has servers of its own, as far as anybody has seen: no other known site has its CNAME "
+        f"shops.platform.test, and its address {PUBLIC} (confidence 0.99)."
+    )
     assert [charge["key"] for charge in found["charges"]] == ["site:www.shop.test", "origin:shops.platform.test"]
 
 
@@ -279,14 +283,15 @@ def test_slow_zones_of_addresses_take_no_longer_than_a_look_up() -> None:
 def test_every_key_is_shown_with_what_the_store_knows_of_it(tmp_path: Path) -> None:
     store = open_store(f"sqlite:{tmp_path}/limits.sqlite")
     store.hold("origin:shop.test", 600.0, Cause("rate_limited", "429, Retry-After: 600", True))
-    store.origin([f"address:{PUBLIC}"], "origin:shop.test")
+    store.merge(f"origin:{PUBLIC}", "origin:shop.test")
     found = online("http://www.shop.test/", lambda says: says.add("www.shop.test", (60, "A", PUBLIC)), store)
     site, origin = found["keys"]
     assert site == {"key": "site:www.shop.test", "due_in": 0, "hold_in": 0, "kind": None, "reason": None}
     assert 590 < origin["hold_in"] <= 600
-    assert (origin["key"], origin["kind"], origin["reason"]) == ("origin:shop.test", "rate_limited", "429, Retry-After: 600")
+    assert (origin["key"], origin["kind"], origin["reason"]) == (f"origin:{PUBLIC}", "rate_limited", "429, Retry-After: 600")
+    assert (found["origin"], found["aliases"]) == ("origin:shop.test", [f"origin:{PUBLIC}"]), "an alias is followed"
     assert found["hold"] == {
-        "key": "origin:shop.test",
+        "key": f"origin:{PUBLIC}",
         "seconds": origin["hold_in"],
         "kind": "rate_limited",
         "reason": "429, Retry-After: 600",

@@ -20,10 +20,14 @@ __all__ = ["Polite"]
 
 VERBS: Final = {
     "explain": "which keys, costs and addresses a URL has, and whether it may be reached",
-    "status": "what is held, for how long and why, and the origins that are known",
+    "status": "what is held, for how long and why, and the largest origins",
+    "origins": "which origins are known, which hosts each has, and why",
+    "join": "say by hand that a host, or a whole origin, belongs to an origin",
+    "split": "say by hand that a host has an origin of its own",
     "report": "the proof from the ledger: per key the allowed and the kept rate, gaps, holds and violations",
 }
-"""Verb -> what it shows. ``commands.<verb>`` has ``add_options(parser)`` and ``run(settings, options) -> exit code``."""
+"""Verb -> what it shows, or does. ``commands.<verb>`` has ``add_options(parser)`` and ``run(settings, options)``, which answers
+the exit code."""
 
 
 class Polite(ScrapyCommand):
@@ -37,16 +41,18 @@ class Polite(ScrapyCommand):
         return "VERB [options]"
 
     def short_desc(self) -> str:
-        return "Explain, watch and prove what scrapy_polite does"
+        return "Explain, watch, correct and prove what scrapy_polite does"
 
     def long_desc(self) -> str:
-        return "Explain, watch and prove what scrapy_polite does. Run `scrapy polite VERB --help` for a verb's options."
+        return (
+            "Explain, watch, correct and prove what scrapy_polite does. Run `scrapy polite VERB --help` for a verb's options."
+        )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=argparse.ArgumentParser)
         for name, help_text in VERBS.items():
-            verb = verbs.add_parser(name, prog=f"scrapy polite {name}", help=help_text, description=f"Show {help_text}.")
+            verb = verbs.add_parser(name, prog=f"scrapy polite {name}", help=help_text, description=f"{_sentence(help_text)}.")
             # Scrapy's own -s stands before the verb; people write it behind as well.
             verb.add_argument("-s", "--set", dest="set_after", action="append", default=[], metavar="NAME=VALUE")
             verb.add_argument("--json", action="store_true", help="print JSON, one object a line")
@@ -76,6 +82,10 @@ class Polite(ScrapyCommand):
             self.exitcode = module(opts.verb).run(settings, opts)
         except ValueError as error:
             raise UsageError(str(error), print_help=False) from None
+
+
+def _sentence(help_text: str) -> str:
+    return help_text[0].upper() + help_text[1:] if help_text.startswith("say ") else f"Show {help_text}"
 
 
 def module(verb: str) -> Any:

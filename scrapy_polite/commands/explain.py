@@ -7,7 +7,6 @@ import os
 import shutil
 import sys
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from scrapy_polite.commands.explainjson import OfflineLines, as_json
@@ -15,9 +14,8 @@ from scrapy_polite.commands.explaintext import as_text
 from scrapy_polite.commands.explanation import Explainer, invalid
 from scrapy_polite.commands.lines import decoded, delivered, lines
 from scrapy_polite.commands.proxies import EnvironmentProxies
-from scrapy_polite.paths import store_url
+from scrapy_polite.commands.stores import existing_store
 from scrapy_polite.settings import Config
-from scrapy_polite.stores.base import open_store
 
 if TYPE_CHECKING:
     import argparse
@@ -27,9 +25,8 @@ if TYPE_CHECKING:
 
     from scrapy_polite.commands.explanation import Explanation
     from scrapy_polite.naming.hosts import Invalid
-    from scrapy_polite.stores.base import Store
 
-__all__ = ["add_options", "existing_store", "run"]
+__all__ = ["add_options", "run"]
 
 STDIN: Final = "-"
 
@@ -103,10 +100,3 @@ async def _end(explainer: Explainer) -> None:
         task.cancel()
     await asyncio.gather(*left, return_exceptions=True)
     await explainer.close()
-
-
-def existing_store(config: Config) -> Store | None:
-    """The store as it is; None where there is none yet, or where it is no SQLite file. Looking never makes one."""
-    url = store_url(config.store, make=False)
-    path = Path(url.removeprefix("sqlite:"))
-    return open_store(url) if url.startswith("sqlite:") and path.exists() else None

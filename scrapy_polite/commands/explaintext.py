@@ -5,7 +5,10 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any, Final
 
+from scrapy_polite.commands import hand
+from scrapy_polite.commands.words import seen, state
 from scrapy_polite.naming.hosts import display_host
+from scrapy_polite.stores.base import Ruling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,10 +28,10 @@ MOST: Final = 16
 def as_text(found: Explanation, width: int = 0) -> str:
     """The explanation, wrapped to a terminal of so many columns; 0: one line a fact, however long. What comes from outside is
     shown without characters that a terminal would obey. A line of settings is never wrapped: it is there to be copied."""
-    lines = [_seen(found["url"])]
+    lines = [seen(found["url"])]
     for label, text in _facts(found):
         begin, rest = f"  {label:<{MARGIN - 2}}", " " * MARGIN
-        text = _seen(text)
+        text = seen(text)
         if width > MARGIN and len(text) > width - MARGIN and label != "to allow":
             wrapped = textwrap.wrap(text, max(20, width - MARGIN), break_long_words=False, break_on_hyphens=False)
             lines += [f"{begin if not at else rest}{line}" for at, line in enumerate(wrapped)]
@@ -118,10 +121,16 @@ def _placed(found: Explanation) -> Iterator[tuple[str, str]]:
         yield "through", f"the proxy {found['proxy']}, as the environment says"
     if found["origin"] is not None:
         yield "origin", f"{found['origin']}, with a confidence of {found['confidence']:g}"
+    if found["aliases"]:
+        yield "also", ", ".join(found["aliases"])
+    if found["edge"] is not None:
+        yield "edge", f"{found['edge']['label']}: {found['edge']['because']}"
     label = "because"
     for sentence in found["evidence"]:
         yield label, sentence
         label = ""
+    if found["ruling"] is not None:
+        yield "ruled", hand.sentence(Ruling(**found["ruling"]))
 
 
 def _address(check: Check, found: Explanation, pointer: dict[str, Any] | None) -> str:
@@ -137,26 +146,16 @@ def _planned(found: Explanation) -> Iterator[tuple[str, str]]:
     if found["kind"] is None:
         return
     yield "kind", f"{found['kind']}, which costs {found['cost']:g}"
-    states = {state["key"]: state for state in found["keys"]}
+    states = {known["key"]: known for known in found["keys"]}
     label = "charged"
     for charge in found["charges"]:
         burst = f", burst {charge['burst']:g}" if charge["burst"] else ""
         least = f", and {charge['least']:g} s between two starts at least" if "least" in charge else ""
-        allows = f"which allows {charge['rate']:g} unit{'s' * (charge['rate'] != 1)} a second{burst}{least}"
-        yield label, f"{charge['cost']:g} to {charge['key']}, {allows}{_state(states.get(charge['key']))}"
+        a_second = f"{charge['rate']:g} unit{'s' * (charge['rate'] != 1)} a second{burst}{least}"
+        # What is charged ahead for a miss, and given back if it was none.
+        budget = f"whose misses may take {a_second}; given back on a proven hit"
+        allows = budget if "refundable" in charge else f"which allows {a_second}"
+        now = states.get(charge["key"])
+        when = f"; {state(now['due_in'], now['hold_in'], now['kind'], now['reason'])}" if now is not None else ""
+        yield label, f"{charge['cost']:g} to {charge['key']}, {allows}{when}"
         label = ""
-
-
-def _state(state: dict[str, Any] | None) -> str:
-    if state is None:
-        return ""
-    if state["hold_in"] > 0:
-        return f"; held for {state['hold_in']:.1f} s more ({state['kind']}: {state['reason']})"
-    return f"; due in {state['due_in']:.3f} s" if state["due_in"] > 0 else "; due now"
-
-
-def _seen(text: str) -> str:
-    """Text of others, fit for a terminal: what it could not show is escaped."""
-    if text.isprintable():
-        return text
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)

@@ -6,12 +6,14 @@ import asyncio
 import math
 import sys
 import time
-from dataclasses import replace
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
+from scrapy_polite.commands import hand
+from scrapy_polite.commands.known import Known, reasons
 from scrapy_polite.dns.own import OwnAddresses
 from scrapy_polite.dns.resolver import Answer, NoAnswer, Resolver
+from scrapy_polite.errors import NotNow
 from scrapy_polite.guard.refusal import Refused
 from scrapy_polite.guard.remedies import remedy
 from scrapy_polite.guard.trail import Check, answer_checks, found_by, target_checks
@@ -20,8 +22,10 @@ from scrapy_polite.naming.hosts import Invalid, display_host, parse
 from scrapy_polite.naming.imagesources import canonical_source
 from scrapy_polite.naming.keys import own_key
 from scrapy_polite.naming.sending import as_sent
+from scrapy_polite.origins.sentences import suspicion
 from scrapy_polite.politeness import Politeness
 from scrapy_polite.stores.base import StoreError, scratch_store
+from scrapy_polite.stores.looking import LookOnly
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -30,10 +34,14 @@ if TYPE_CHECKING:
     from scrapy_polite.commands.proxies import EnvironmentProxies
     from scrapy_polite.limits.plan import Charge
     from scrapy_polite.naming.hosts import IPAddress, Target
+    from scrapy_polite.politeness import Placed
     from scrapy_polite.settings import Config
     from scrapy_polite.stores.base import Peek, Store
 
 __all__ = ["Explainer", "Explanation", "Judged", "Planned", "invalid", "not_found"]
+
+PATIENCE: Final = 10.0
+"""Seconds in which a store must answer all that is asked of it for one URL."""
 
 MOST_POINTERS: Final = 4
 """Addresses of a host whose names are asked for: one takes half a second."""
@@ -88,6 +96,9 @@ class Found(TypedDict):
     origin: str | None
     evidence: list[str]
     confidence: float | None
+    edge: dict[str, Any] | None
+    aliases: list[str]
+    ruling: dict[str, Any] | None
     keys: list[dict[str, Any]]
     hold: dict[str, Any] | None
     due_in: float
@@ -105,21 +116,23 @@ def invalid(url: str, why: Invalid) -> Explanation:
 
 
 class Explainer:
-    """Answers from the same politeness that a crawl uses, with a copy of the store's origins: explaining writes nothing."""
+    """Answers from the same politeness that a crawl uses, on a store that is only looked at: explaining writes nothing."""
 
     def __init__(self, config: Config, proxies: EnvironmentProxies, kept: Store | None) -> None:
         self._config = config
         self._proxies = proxies
-        self._kept = kept
         self._own = OwnAddresses(time.monotonic)
-        copy = scratch_store()
-        try:
-            if kept is not None:
-                for name, _ in kept.origins():
-                    copy.keep([replace(host, origin=name) for host in kept.hosts_of(name)])
-        except StoreError as error:
-            self._without_store(error)
-        self._politeness = Politeness(config, copy, Resolver(config.dns_servers, config.dns_timeout), None, None)
+        self._known: Known | None = None
+        if kept is not None:
+            try:
+                self._known = Known(LookOnly(kept))
+            except StoreError as error:
+                self._without_store(error)
+        self._politeness = self._made(self._known.store if self._known is not None else scratch_store())
+
+    def _made(self, store: Store) -> Politeness:
+        config = self._config
+        return Politeness(config, store, Resolver(config.dns_servers, config.dns_timeout), None, None)
 
     def offline(self, url: str) -> Explanation:
         """What needs neither network nor store. An address literal is admitted or not; a name may only be refused."""
@@ -136,15 +149,11 @@ class Explainer:
             return invalid(url, target)
         found = self.offline(url)
         if found["admitted"] is not False:
-            await self._by_dns(found, url, target)
-            if pointers:
-                found["pointers"] = await self._pointers(found["addresses"])
+            await self._by_dns(found, url, target, pointers=pointers)
         return found
 
     async def close(self) -> None:
         await self._politeness.close()
-        if self._kept is not None:
-            self._kept.close()
 
     # -- by its name alone
 
@@ -242,7 +251,7 @@ class Explainer:
 
     # -- with DNS and the store
 
-    async def _by_dns(self, found: Explanation, url: str, target: Target) -> None:
+    async def _by_dns(self, found: Explanation, url: str, target: Target, *, pointers: bool) -> None:
         policy, resolver = self._config.policy, self._politeness.resolver
         answer = await resolver.resolve(target.host)
         if isinstance(answer, NoAnswer):
@@ -260,29 +269,66 @@ class Explainer:
         if refused is not None and (check := found_by(found["checks"], refused)) is not None:
             self._refuse(found, check, target, answer.addresses, own, nat64)
         # What counts is what a crawl is told.
-        admitted = await self._politeness.admit(url)
+        admitted = await self._admit(url)
+        if pointers:
+            found["pointers"] = await self._pointers(found["addresses"])
+            if any(pointer["names"] for pointer in found["pointers"]):
+                # A crawl asks for them as well, and takes them for evidence when they are there.
+                await self._politeness.placing.asked()
+                admitted = await self._admit(url)
         if isinstance(admitted, Refused):
             found |= {"admitted": False, "reason": f"{admitted.reason}: {admitted.detail}", "rule": admitted.reason}
         elif isinstance(admitted, NoAnswer):
             found |= {"admitted": False, "reason": f"no DNS answer: {admitted.reason}: {admitted.detail}"}
         else:
             placed = admitted[1]
-            found |= {
-                "pinned": str(placed.pinned),
-                "origin": placed.origin,
-                "evidence": list(placed.evidence),
-                "confidence": placed.confidence,
-            }
+            found["pinned"] = str(placed.pinned)
+            self._place(found, placed, thoroughly=pointers)
             plan: Planned = found
             plan |= self.planned(placed.keys, self.kind(url))
             self._stand(found, placed.keys)
 
+    async def _admit(self, url: str) -> tuple[Target, Placed] | Refused | NoAnswer:
+        """As a crawl is told; but nobody waits here for a store to come back."""
+        try:
+            return await asyncio.wait_for(self._politeness.admit(url), PATIENCE)
+        except (asyncio.TimeoutError, NotNow):
+            if self._known is None:
+                raise
+            self._without_store(StoreError("it gives no answer"))
+            resolver = self._politeness.resolver
+            self._politeness = Politeness(self._config, scratch_store(), resolver, None, None)
+            return await self._politeness.admit(url)
+
+    def _place(self, found: Explanation, placed: Placed, *, thoroughly: bool) -> None:
+        """Where it is placed, why, and what that is called besides. `thoroughly`: and what is suspected of its addresses."""
+        placing, placement = self._politeness.placing, placed.placement
+        if placement is None:
+            own = f"the URL names {placed.keys[0]}, which has a limit of its own whatever servers answer"
+            found["evidence"] = list(placed.evidence or (own,))
+            return
+        found |= {"origin": placement.origin, "evidence": reasons(placing, placement)}
+        if thoroughly:
+            found["evidence"] += map(suspicion, placing.suspected_at(placement.host))
+        found["confidence"] = placement.confidence
+        if placement.edge is not None:
+            edge = placement.edge
+            found["edge"] = {"provider": edge.provider, "label": edge.label, "because": edge.because}
+        ruling = placing.ruling_on(placement.host)
+        found["ruling"] = hand.as_json(ruling) if ruling is not None else None
+        if self._known is not None:
+            try:
+                origin = self._known.stands_for(placement.origin)
+                found |= {"origin": origin, "aliases": self._known.aliases_of([origin]).get(origin, [])}
+            except StoreError as error:
+                self._without_store(error)
+
     def _stand(self, found: Explanation, keys: tuple[str, ...]) -> None:
         """When each key is due, and whether it is held."""
-        if self._kept is None:
+        if self._known is None:
             return
         try:
-            peeks = self._kept.peek(keys)
+            peeks = self._known.store.peek(keys)
         except StoreError as error:
             self._without_store(error)
             return
@@ -294,9 +340,9 @@ class Explainer:
 
     def _without_store(self, error: StoreError) -> None:
         sys.stderr.write(f"The store cannot be read, so nothing is said about due times and holds: {error}\n")
-        if self._kept is not None:
-            self._kept.close()
-            self._kept = None
+        if self._known is not None:
+            self._known.store.close()
+            self._known = None
 
     async def _pointers(self, addresses: Sequence[str]) -> list[dict[str, Any]]:
         """The names of the first addresses, as far as they are there in the time of one look-up more."""
@@ -344,6 +390,9 @@ def not_found() -> Found:
         "origin": None,
         "evidence": [],
         "confidence": None,
+        "edge": None,
+        "aliases": [],
+        "ruling": None,
         "keys": [],
         "hold": None,
         "due_in": 0.0,
@@ -352,7 +401,7 @@ def not_found() -> Found:
 
 def _charge(charge: Charge) -> dict[str, Any]:
     stated = {"key": charge.key, "cost": charge.cost, "rate": charge.rate, "burst": charge.burst}
-    return stated | ({"least": charge.least} if charge.least else {})
+    return stated | ({"least": charge.least} if charge.least else {}) | ({"refundable": True} if charge.refundable else {})
 
 
 def _state(key: str, peek: Peek) -> dict[str, Any]:

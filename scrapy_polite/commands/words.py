@@ -1,0 +1,30 @@
+"""Words that several verbs share, fit for a terminal."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+__all__ = ["moment", "plural", "seen", "state"]
+
+
+def moment(seconds: float) -> str:
+    """A unix time as people read it, to the minute, in UTC."""
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def plural(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def seen(text: str) -> str:
+    """Text of others, fit for a terminal: what it could not show is escaped."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
+def state(due_in: float, hold_in: float, kind: str | None, reason: str | None) -> str:
+    """When a key is due, or for how long it is held and why."""
+    if hold_in > 0:
+        return f"held for {hold_in:.1f} s more ({kind}: {reason})"
+    return f"due in {due_in:.3f} s" if due_in > 0 else "due now"
