@@ -1,142 +1,86 @@
-"""Names of addresses: asked for lazily, a few a second, and remembered."""
-
 from __future__ import annotations
 
-import asyncio
-from ipaddress import ip_address
-from typing import TYPE_CHECKING
-
 import pytest
-from nameserver import Script, name_server
 
-from scrapy_polite.dns import Resolver
-from scrapy_polite.dns.answers import Pointer
-from scrapy_polite.dns.pointers import FLOOR, INTERVAL, PATIENCE, Pointers
-from scrapy_polite.dns.servers import make_stub
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-ADDRESS = ip_address("93.184.216.34")
-REVERSE = "34.216.184.93.in-addr.arpa"
+from scrapy_polite.origins.headers import MOST_MARKERS, told_by
+from scrapy_polite.origins.pointers import operator_domain, spells
 
 
-class Time:
-    """A clock that moves when somebody sleeps."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-        self.slept: list[float] = []
-
-    def __call__(self) -> float:
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        await asyncio.sleep(0)
-
-
-def found(script: Callable[[Script], None], address: str = "93.184.216.34") -> tuple[Pointer, Script]:
-    async def run() -> tuple[Pointer, Script]:
-        async with name_server() as (says, server):
-            script(says)
-            resolver = Resolver([server], timeout=1.0, clock=Time())
-            pointer = await resolver.pointer(ip_address(address))
-            await resolver.close()
-            return pointer, says
-
-    return asyncio.run(run())
-
-
-def test_the_names_of_an_address() -> None:
-    pointer, says = found(lambda says: says.add(REVERSE, (900, "PTR", "Web7.Host.test.")))
-    assert pointer == Pointer(ADDRESS, ("web7.host.test",), "", 1900.0)
-    assert says.asked == [(REVERSE, "PTR", "udp")]
+@pytest.mark.parametrize(
+    ("name", "address", "domain"),
+    [
+        ("web07.acme.net", "203.0.113.7", "acme.net"),
+        ("WEB07.ACME.NET.", "203.0.113.7", "acme.net"),
+        ("web07.acme.co.uk", "203.0.113.7", "acme.co.uk"),
+        ("vm113.acme.net", "203.0.113.7", "acme.net"),
+        ("node-a.acme.net", "2001:db8:12:34::7", "acme.net"),
+        ("static.7.113.0.203.clients.your-server.de", "203.0.113.7", None),
+        ("static.7.113.0.203.clients.hoster.net", "203.0.113.7", None),
+        ("ip203-0-113-7.hoster.net", "203.0.113.7", None),
+        ("203-000-113-007.hoster.net", "203.0.113.7", None),
+        ("203000113007.hoster.net", "203.0.113.7", None),
+        ("7-113-203.hoster.net", "203.0.113.7", None),
+        ("cb007107.hoster.net", "203.0.113.7", None),
+        ("host3405803783.hoster.net", "203.0.113.7", None),
+        ("ec2-52-1-2-3.compute-1.amazonaws.com", "52.1.2.3", None),
+        ("1.2.0.192.bc.googleusercontent.com", "192.0.2.1", None),
+        ("2001-db8-12-34--7.hoster.net", "2001:db8:12:34::7", None),
+        ("20010db8001200340000000000000007.hoster.net", "2001:db8:12:34::7", None),
+        ("7.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.4.3.0.0.2.1.0.0.8.b.d.0.1.0.0.2.hoster.net", "2001:db8:12:34::7", None),
+        ("www.a.com", "203.0.113.7", None),
+        ("localhost", "203.0.113.7", None),
+    ],
+)
+def test_a_ptr_name_tells_the_operator_unless_it_tells_the_address(name: str, address: str, domain: str | None) -> None:
+    assert operator_domain(name, address, "a.com") == domain
 
 
-def test_the_names_of_an_ipv6_address() -> None:
-    reverse = "1." + "0." * 23 + "0.0.8.2.6.0.6.2.ip6.arpa"
-    pointer, _ = found(lambda says: says.add(reverse, (900, "PTR", "web.test.")), "2606:2800::1")
-    assert pointer.names == ("web.test",)
+def test_numbers_of_an_address_count_as_often_as_it_has_them() -> None:
+    assert not spells("rack1.web2.acme.net", "1.1.1.1")
+    assert not spells("r1.acme.net", "1.1.1.1")
+    assert spells("1-1-1-1.acme.net", "1.1.1.1")
 
 
-def test_delegated_zones_are_followed() -> None:
-    def script(says: Script) -> None:
-        says.add(REVERSE, (900, "CNAME", "34.0-63.216.184.93.in-addr.arpa."))
-        says.add("34.0-63.216.184.93.in-addr.arpa", (900, "PTR", "web.test."))
-
-    assert found(script)[0].names == ("web.test",)
-
-
-def test_an_address_without_a_name_is_remembered_for_minutes() -> None:
-    pointer, _ = found(lambda says: None)
-    assert pointer == Pointer(ADDRESS, (), "nxdomain", 1000.0 + FLOOR)
-
-
-@pytest.mark.parametrize(("fault", "reason"), [("SERVFAIL", "servfail"), ("silent", "timeout")])
-def test_a_zone_that_is_broken_is_no_error(fault: str, reason: str) -> None:
-    pointer, _ = found(lambda says: says.faults.update({REVERSE: fault}))
-    assert (pointer.names, pointer.reason) == ((), reason)
-
-
-def test_names_that_are_no_host_names_are_dropped_and_of_hundreds_some_are_kept() -> None:
-    def script(says: Script) -> None:
-        says.add(REVERSE, *((900, "PTR", text) for text in (r"a\032b.test.", "127.1.", "good.test.", "169.254.169.254.")))
-
-    assert found(script)[0].names == ("good.test",)
-    many, _ = found(lambda says: says.add(REVERSE, *((900, "PTR", f"n{number}.test.") for number in range(300))))
-    assert len(many.names) == 8
+def test_known_software_edges_and_hosters_are_no_markers() -> None:
+    told = told_by(
+        {
+            "server": ["nginx"],
+            "cf-ray": ["1"],
+            "x-cache": ["HIT"],
+            "x-powered-by": ["PHP/8.2.1"],
+            "x-generator": ["Drupal 10 (https://www.drupal.org)"],
+            "x-pingback": ["https://a.com/xmlrpc.php"],
+            "x-shopify-stage": ["production"],
+            "set-cookie": ["PHPSESSID=1; path=/", "__cf_bm=2", "wordpress_test_cookie=3"],
+            "content-type": ["text/html"],
+        }
+    )
+    assert told.markers == ()
+    assert told.tells == 0
 
 
-@pytest.mark.parametrize("address", ["10.0.0.1", "127.0.0.1", "169.254.169.254", "::1", "fd00::1", "64:ff9b::808:808"])
-def test_nobody_is_asked_about_addresses_that_are_not_public(address: str) -> None:
-    pointer, says = found(lambda says: None, address)
-    assert (pointer.reason, says.asked) == ("not_public", [])
+def test_what_no_list_knows_is_a_marker_without_its_numbers() -> None:
+    told = told_by(
+        {
+            "x-acme-node-17": ["web3"],
+            "x-powered-by": ["AcmeSites 4.1"],
+            "set-cookie": ["acme_seat_8f3a91bc=1; path=/", "77=1", "Cafe_Session=1"],
+        }
+    )
+    assert told.markers == ("cookie:acme_seat_#", "cookie:cafe_session", "x-acme-node-#", "x-powered-by=acmesites")
+    assert told.tells == 12
 
 
-def test_one_flight_serves_all_and_the_answer_is_remembered() -> None:
-    async def run() -> None:
-        async with name_server() as (says, server):
-            says.add(REVERSE, (900, "PTR", "web.test."))
-            time = Time()
-            pointers = Pointers(make_stub([server], 2.0), time, sleep=time.sleep)
-            many = await asyncio.gather(*(pointers.pointer(ADDRESS) for _ in range(20)))
-            assert all(one is many[0] for one in many)
-            assert await pointers.pointer(ADDRESS) is many[0]
-            assert len(says.asked) == 1
-            time.now += 901
-            assert await pointers.pointer(ADDRESS) is not many[0]
-
-    asyncio.run(run())
+def test_the_look_depends_on_what_is_set_and_not_on_what_varies() -> None:
+    one = told_by({"x-frame-options": ["DENY"], "date": ["a"], "x-acme": ["1"], "server": ["nginx"], "etag": ["x"]})
+    same = told_by({"x-acme": ["2"], "server": ["cloudflare"], "x-frame-options": ["deny"], "cf-ray": ["1"], "date": ["b"]})
+    assert one == same
+    other = told_by({"x-frame-options": ["SAMEORIGIN"], "x-acme": ["1"]})
+    assert other.configuration != one.configuration
+    assert other.product == one.product
 
 
-def test_questions_go_one_after_the_other_and_what_would_wait_too_long_is_not_asked() -> None:
-    async def run() -> None:
-        async with name_server() as (says, server):
-            time = Time()
-            pointers = Pointers(make_stub([server], 2.0), time, sleep=time.sleep)
-            many = await asyncio.gather(*(pointers.pointer(ip_address(f"93.184.216.{n}")) for n in range(30)))
-            asked = round(PATIENCE / INTERVAL) + 1
-            assert [one.reason for one in many] == ["nxdomain"] * asked + ["busy"] * (30 - asked)
-            assert time.slept == [INTERVAL * n for n in range(1, asked)]
-            assert len(says.asked) == asked
-            # It is not remembered: when there is time again, it is asked.
-            time.now += PATIENCE + INTERVAL
-            assert (await pointers.pointer(ip_address("93.184.216.29"))).reason == "nxdomain"
-
-    asyncio.run(run())
-
-
-def test_closing_gives_up_and_nobody_is_asked_from_then_on() -> None:
-    async def run() -> None:
-        async with name_server() as (says, server):
-            says.faults[REVERSE] = "silent"
-            resolver = Resolver([server])
-            waiting = asyncio.ensure_future(resolver.pointer(ADDRESS))
-            await says.waiting.wait()
-            await resolver.close()
-            assert (await waiting).reason == "busy"
-            assert (await resolver.pointer(ip_address("93.184.216.35"))).reason == "busy"
-            assert len(says.asked) == 1
-
-    asyncio.run(run())
+def test_nothing_unprintable_and_not_too_much_is_kept() -> None:
+    told = told_by({"set-cookie": ["\x1b[31mred=1", "ü=1", "k" * 5000], **{f"x-{'a' * n}": ["1"] for n in range(1, 99)}})
+    assert len(told.markers) == MOST_MARKERS
+    assert all(marker.isascii() and marker.isprintable() and len(marker) <= 64 for marker in told.markers)

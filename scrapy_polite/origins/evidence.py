@@ -239,7 +239,8 @@ def _observed(known: Evidence, new: Sequence[Fact], kinds: Iterable[str], at: fl
     """`known` with `new`; older facts of these `kinds`, and with a value that begins so, were absent once more if they are
     not among them."""
     kinds = frozenset(kinds)
-    fresh = {(fact.kind, fact.value[:LONGEST_VALUE]): fact for fact in new}
+    cut = (fact if len(fact.value) <= LONGEST_VALUE else replace(fact, value=fact.value[:LONGEST_VALUE]) for fact in new)
+    fresh = {(fact.kind, fact.value): fact for fact in cut}
     facts: list[Fact] = []
     for fact in known.facts:
         again = fresh.pop((fact.kind, fact.value), None)
@@ -251,7 +252,7 @@ def _observed(known: Evidence, new: Sequence[Fact], kinds: Iterable[str], at: fl
                 facts.append(replace(fact, absent=fact.absent + 1))
         elif at - fact.seen <= _life(fact):
             facts.append(fact)
-    facts += (fact if len(fact.value) <= LONGEST_VALUE else replace(fact, value=value) for (_, value), fact in fresh.items())
+    facts += fresh.values()
     if "cname" in kinds:  # the chain's order is that of the newest answer, what is doubted behind it
         place = {fact.value: number for number, fact in enumerate(new) if fact.kind == "cname"}
         facts.sort(key=lambda fact: place.get(fact.value, len(new)) if fact.kind == "cname" else 0)

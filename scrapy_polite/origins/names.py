@@ -52,13 +52,12 @@ class Names:
 
     def heirs_of(self, host: Host) -> list[tuple[Anchor, Anchor | None]]:
         """Before a host is taken out: named anchors that nobody else points at, and who has their names then."""
-        dying = [anchor for anchor in (*host.strong, *host.weak) if anchor.n == 1 and anchor.named]
+        dying = [anchor for anchor in (*host.strong, *host.weak) if anchor.n == 1]
         found: list[tuple[Anchor, Anchor | None]] = []
         for anchor in dying:
-            left = (
-                [other for other in anchor.component.members if other.n > 1 or other not in dying] if anchor.component else []
-            )
-            found.append((anchor, min(left, key=lambda other: other.order, default=None)))
+            if anchor.named:
+                left = anchor.component.members.difference(dying) if anchor.component else ()
+                found.append((anchor, min(left, key=lambda other: other.order, default=None)))
         return found
 
     def hand_over(self, anchor: Anchor, heir: Anchor | None) -> None:

@@ -6,6 +6,7 @@ shared host behind a cache looks much the same. So this is reported, and a perso
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -29,6 +30,8 @@ LOOK_ALIKE: Final = 30
 
 #: Of a crowd, so many are looked at.
 SAMPLE: Final = 1000
+
+_NOT_A_WORD: Final = re.compile(r"[^a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,4 +77,6 @@ def _suspect(brand: Anchor, at: list[Anchor]) -> Suspect:
     addresses = sorted(anchor.value for anchor in at)
     sites = {host for anchor in at for host in hosts_at(anchor)}
     networks = ", ".join(f'"{address}"' for address in addresses)
-    return Suspect(tuple(addresses), len(sites), brand.value, f"POLITE_EDGES = [{networks}]")
+    provider = _NOT_A_WORD.sub("-", brand.value.rpartition(":")[2].removeprefix("x-")).strip("-") or "unnamed"
+    line = f'POLITE_EDGES = {{"{provider}": {{"networks": [{networks}], "unit": "shared"}}}}'
+    return Suspect(tuple(addresses), len(sites), brand.value, line)
