@@ -10,6 +10,7 @@ Whatever a server sends, a host has at most `MOST` facts of a kind, and every va
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -53,6 +54,7 @@ LONGEST_VALUE: Final = 300
 
 #: What another kind of file than a page adds, but never takes away or replaces.
 FILE: Final = "file"
+_NOT_HEX: Final = re.compile(r"[^0-9a-f]+")
 _PAGES: Final = frozenset({"page", "search"})
 _LOOKS: Final = ("configuration", "product", "tells")
 
@@ -311,4 +313,4 @@ def _covering(host: str, certificate: Certificate) -> str | None:
 
 
 def _hex(text: str) -> str:
-    return "".join(sign for sign in text.lower() if sign in "0123456789abcdef")
+    return _NOT_HEX.sub("", text[:LONGEST_VALUE].lower())

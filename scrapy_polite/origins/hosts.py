@@ -25,7 +25,7 @@ class Host:
         look: int,
         edge: Edge | None,
         peer: Anchor | None,
-        beside: tuple[tuple[Anchor, Anchor], ...],
+        beside: tuple[Anchor, ...],
     ) -> None:
         self.name = name
         self.domain = domain
@@ -36,6 +36,7 @@ class Host:
         self.edge = edge
         self.peer = peer
         self.beside = beside
+        """Addresses, each followed by the weak anchor that was seen there."""
 
     def same_as(self, other: Host) -> bool:
         return (

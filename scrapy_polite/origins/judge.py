@@ -85,7 +85,7 @@ class Judge:
             look_of(pointing.configuration, pointing.product, pointing.tells),
             pointing.edge,
             self._anchor(peer, ages) if peer is not None else None,
-            tuple([(self._anchors[address], self._anchors[text]) for text, address in pointing.beside]),
+            tuple([self._anchors[text] for pair in pointing.beside for text in reversed(pair)]),
         )
         old = self._hosts.get(host)
         if old is not None and old.same_as(new):
@@ -352,7 +352,7 @@ def _pairs(host: Host) -> Iterator[tuple[Anchor, Anchor]]:
     for place, anchor in enumerate(strong):
         for other in strong[place + 1 :]:
             yield anchor, other
-    yield from host.beside
+    yield from zip(host.beside[::2], host.beside[1::2], strict=True)
     markers: list[Anchor] = []
     for anchor in host.weak:
         if anchor.role == MARKER:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import lru_cache
 from ipaddress import IPv4Address, ip_address
 from typing import Final
 
@@ -35,6 +36,7 @@ def operator_domain(name: str, address: str, own: str) -> str | None:
     return None if domain == own else domain
 
 
+@lru_cache(maxsize=4096)  # a crowd of sites has one address
 def spells(name: str, address: str) -> bool:
     """Whether a PTR name spells its address: in decimal, forwards or backwards, padded or not, in hex, or as one number;
     of IPv6 in groups or in nibbles."""
