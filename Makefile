@@ -47,22 +47,25 @@ $(SCRAPYD_READY): setup.cfg pyproject.toml $(READY)
 	$(SCRAPYD)/bin/pip install -q -e '.[all,deploy]'
 	@touch $@
 
-# Debian's browser, for the tests of pages that are rendered. Where there is none, those tests are left out, and that is said.
-.PHONY: chromium
-chromium:
-	@if command -v chromium >/dev/null; then :; \
+# Debian's browser, for the tests of pages that are rendered, and its nginx, for those of an edge. Where there is none, those
+# tests are left out, and that is said.
+HERE = PATH="$$PATH:/usr/sbin" command -v
+.PHONY: chromium nginx
+chromium nginx:
+	@if $(HERE) $@ >/dev/null; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null || \
-			echo "chromium cannot be installed here: pages are not tested"; \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends $@ >/dev/null || \
+			echo "$@ cannot be installed here: what needs it is not tested"; \
 	else \
-		echo "chromium is missing, so pages are not tested: apt-get install chromium"; \
+		echo "$@ is missing, so what needs it is not tested: apt-get install $@"; \
 	fi
 
 demo: $(READY)
 	cd example_project && ../$(BIN)/python demo.py $(DEMO)
 
-test: $(READY) $(SCRAPYD_READY) chromium
-	@command -v chromium >/dev/null || without='not chromium'; \
+test: $(READY) $(SCRAPYD_READY) chromium nginx
+	@$(HERE) chromium >/dev/null || without='not chromium'; \
+		$(HERE) nginx >/dev/null || without="$${without:+$$without and }not nginx"; \
 		set -x; $(BIN)/python -m pytest -q -n $(JOBS) -m "$${without:-}" $(PYTEST)
 
 # Atheris has wheels for some versions of Python only; without it the inputs are mutated at random.

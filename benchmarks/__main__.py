@@ -26,6 +26,7 @@ SHORT = {
     "naming": ["--short"],
     "explain": ["--short"],
     "costs": ["--short"],
+    "misses": ["--short"],
 }
 """Every benchmark, and its short form."""
 

@@ -14,12 +14,16 @@ import pytest
 
 from scrapy_polite.limits.plan import Charge
 from scrapy_polite.stores.memory import monotonic_micros
-from scrapy_polite.telemetry.ledger import KEPT, Event, HeldEvent, Ledger, Missed, Sent
+from scrapy_polite.telemetry.ledger import KEPT, Event, HeldEvent, Ledger, Merged, Missed, Refunded, Sent
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-CHARGES = (Charge("site:a.test", 2, 1.0, least=2.5), Charge("bucket:s3/x", 2, 50.0, 100.0))
+CHARGES = (
+    Charge("site:a.test", 2, 1.0, least=2.5),
+    Charge("bucket:s3/x", 2, 50.0, 100.0),
+    Charge("origin:o", 2, 1.8, 1.6, refundable=True),
+)
 
 
 def sent(at: int, url: str = "https://a.test/é?q=1") -> Sent:
@@ -31,6 +35,8 @@ EVENTS: list[Event] = [
     Missed(2_000, 1_500, "site:a.test"),
     HeldEvent(3_000, "site:a.test", 5_003_000, "rate_limited", "429, Retry-After: 5"),
     sent(6_000_000),
+    Refunded(6_030_000, "origin:o", 5_999_990, 2),
+    Merged(7_000_000, "origin:o", "origin:p"),
 ]
 
 
@@ -150,7 +156,7 @@ def test_threads_may_record_at_once(path: Path) -> None:
     for thread in threads:
         thread.join()
     ledger.close()
-    assert sum(1 for _ in Ledger.read(path)) == 400
+    assert sum(1 for _ in Ledger.read(path)) == 100 * len(EVENTS)
 
 
 def test_a_disk_that_fails_is_said_once_and_counted_and_the_crawl_goes_on(
@@ -169,7 +175,7 @@ def test_a_disk_that_fails_is_said_once_and_counted_and_the_crawl_goes_on(
     said = [record for record in caplog.records if record.name == "scrapy_polite.telemetry.ledger"]
     assert [record.levelno for record in said] == [logging.ERROR, logging.WARNING]
     assert str(path) in said[0].getMessage()
-    assert "4 events" in said[1].getMessage()
+    assert f"{len(EVENTS)} events" in said[1].getMessage()
 
 
 @pytest.mark.parametrize("content", [b"dear diary, " * 500, None], ids=["no database", "another program's"])
@@ -208,3 +214,24 @@ def change(path: Path, statement: str) -> None:
         db.commit()
     finally:
         db.close()
+
+
+def test_a_ledger_of_the_first_version_is_read_and_written_on(path: Path) -> None:
+    old = Sent(1_000, 990, 50_000, "site:a.test", "page", "https://a.test/", (Charge("origin:o", 2, 1.8),))
+    write(path, [old])
+    change(path, "PRAGMA user_version = 1")
+    assert list(Ledger.read(path)) == [old]
+    write(path, EVENTS[-2:])
+    assert list(Ledger.read(path)) == [old, *EVENTS[-2:]]
+    with sqlite3.connect(path) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+    db.close()
+    (body,) = {body for body in bodies(path) if body.startswith('["sent"')}
+    assert body.endswith('[["origin:o", 2, 1.8, 0.0, 0.0]]]'), "as the first version wrote it"
+
+
+def bodies(path: Path) -> list[str]:
+    with sqlite3.connect(path) as db:
+        found = [body for (body,) in db.execute("SELECT body FROM event")]
+    db.close()
+    return found

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from scrapy_polite.limits.gcra import Row, Wait, decide
 from scrapy_polite.limits.plan import MICRO, Charge
-from scrapy_polite.telemetry.events import Event, HeldEvent, Missed, Sent
+from scrapy_polite.telemetry.events import Event, HeldEvent, Merged, Missed, Refunded, Sent
 from scrapy_polite.telemetry.proof import SENTENCES, KeyProof, Proof, prove
 
 WIDTH = 50_000
@@ -228,3 +228,75 @@ def test_whatever_is_booked_by_gcra_and_sent_within_its_slot_is_proved(
     kept = of(proof).kept
     assert kept is not None
     assert kept > 0
+
+
+MISSES = Charge("origin:o", 1, 1.8, 1.6, refundable=True)
+STRICT = Charge("origin:o", 1, 2.0)
+
+
+def hit(request: Sent, key: str = "origin:o") -> Refunded:
+    return Refunded(request.at + 30_000, key, request.slot, 1)
+
+
+def test_what_was_given_back_does_not_count() -> None:
+    requests = [sent(number / 20, MISSES) for number in range(400)]
+    proof = prove([*requests, *(hit(request) for number, request in enumerate(requests) if number % 20)])
+    origin = of(proof, "origin:o")
+    assert proof.passed, proof.violations
+    assert (origin.rate, origin.requests, origin.refunded, origin.units) == (2, 400, 380, 20)
+    assert [window.units for window in origin.windows] == [1, 10]
+    assert (origin.kept, origin.gap) == (None, None)
+    assert "380" in proof.as_text().splitlines()[2].split()
+
+
+def test_without_the_refunds_the_same_requests_break_the_proof() -> None:
+    assert not prove([sent(number / 20, MISSES) for number in range(400)]).passed
+
+
+def test_a_refund_belongs_to_its_key_its_slot_and_its_cost_and_counts_once() -> None:
+    one, other = sent(0, MISSES), sent(0, MISSES)
+    origin = of(prove([one, other, hit(one), Refunded(one.at + 1, "origin:o", one.slot, 2), hit(one, "origin:p")]), "origin:o")
+    assert (origin.refunded, origin.units) == (1, 1)
+    twice = of(prove([one, other, hit(one), hit(one), hit(one)]), "origin:o")
+    assert (twice.refunded, twice.units) == (2, 0)
+
+
+def test_misses_may_take_a_twentieth_more_than_the_rate_in_a_window_and_not_more() -> None:
+    charge = Charge("origin:o", 1, 18.0, 16.0, refundable=True)
+    allowed = prove([sent(number / 21, charge) for number in range(420)])
+    assert allowed.passed, allowed.violations
+    assert of(allowed, "origin:o").windows[1].of_rate == 1.05
+    assert of(allowed, "origin:o").windows[1].allowed == pytest.approx(210)
+    more = prove([sent(number / 21.2, charge) for number in range(420)])
+    assert more.violations == ("origin:o: 212 units within 10 s, where 210.00 are allowed",)
+
+
+def test_the_gap_between_two_without_a_burst_is_judged_on_a_key_that_has_misses_too() -> None:
+    close = prove([sent(0, MISSES), sent(0.1, MISSES), sent(1, STRICT), sent(1.2, STRICT)])
+    assert close.violations == ("origin:o: two requests 0.200 s apart, 1.0 s after the start, where 0.450 s is the least",)
+    assert (of(close, "origin:o").gap, of(close, "origin:o").floor) == (0.2, 0.5)
+
+
+def test_from_a_merge_on_two_names_are_one_key() -> None:
+    charge = replace(STRICT, key="origin:late")
+    merge = Merged(START + 5 * MICRO, "origin:late", "origin:o")
+    apart = [sent(number, STRICT) for number in range(5)] + [sent(number + 0.25, charge) for number in range(5)]
+    assert prove([*apart, merge]).passed
+    events = [*apart, merge, sent(6, STRICT), sent(6.25, charge)]
+    proof = prove(events)
+    assert of(proof, "origin:late").requests == 5
+    assert of(proof, "origin:o").requests == 7
+    assert proof.violations == ("origin:o: two requests 0.250 s apart, 6.0 s after the start, where 0.450 s is the least",)
+    assert prove([*events, Merged(START + round(6.1 * MICRO), "origin:late", "origin:late")]).passed, (
+        "it stands by itself again"
+    )
+
+
+def test_merges_follow_each_other_and_refunds_and_holds_follow_merges() -> None:
+    first, second = Merged(START, "origin:a", "origin:b"), Merged(START + 1, "origin:b", "origin:c")
+    request = sent(1, replace(MISSES, key="origin:a"))
+    proof = prove(
+        [first, second, request, hit(request, "origin:a"), held(2, 4, "origin:b"), Merged(START + 2, "origin:c", "origin:a")]
+    )
+    (key,) = proof.keys
+    assert (key.key, key.requests, key.refunded, key.holds) == ("origin:c", 1, 1, 1)
