@@ -56,7 +56,7 @@ class Hearing:
 
         ``now`` is on the clock of ``started``, ``wall`` is the time of day, for a date in the headers.
         """
-        refusal = recognise(status, headers, wall)
+        refusal = recognise(status, headers, wall, bucket=site.startswith("bucket:"))
         heard = self._of(site)
         heard.run = heard.run.heard(refusal is not None and refusal.run)
         if refusal is None:

@@ -50,6 +50,7 @@ PUNCTUAL: Final = 1_000
 """Microseconds that the packet may leave after the booking's reading of the clock without being called late. Usually a third
 of it; a machine that is short of processors takes longer."""
 
+SLOW_DOWN: Final = 503
 
 class Politeness(Admission):
     """See the module. Made by :meth:`require`; found by :meth:`of`."""
@@ -205,6 +206,8 @@ class Politeness(Admission):
         if self.placing.listens(ticket.host, ticket.kind):
             reply = Reply(ticket.peer, status, ticket.kind, headers, certificate_of(certificate), time.time())
             await self.learned(site, reply)
+        if status == SLOW_DOWN and ticket.shared.startswith("bucket:"):
+            site = ticket.shared  # Also where a custom domain stands before it: it is the bucket that has enough.
         hold = self._hearing.listen(site, status, headers, ticket.sent or now, now, time.time())
         self.refunds.heard(ticket, status, headers, refused=hold is not None)
         if hold is None:

@@ -42,6 +42,12 @@ def test_a_refusal_acts_at_once(status: int, headers: dict[str, str], refusal: R
     assert recognise(status, headers) == refusal
 
 
+def test_a_bucket_that_says_slow_down_is_refusing_at_once() -> None:
+    assert recognise(503, {}, bucket=True) == Refusal("rate_limited", None, "503 of a bucket")
+    assert recognise(503, {"retry-after": "5"}, bucket=True) == Refusal("rate_limited", 5, "503 of a bucket, Retry-After: 5")
+    assert recognise(500, {}, bucket=True) == Refusal("error", None, "500", run=True)
+
+
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 520, 599])
 def test_a_bare_server_error_only_counts_towards_a_run(status: int) -> None:
     assert recognise(status, {}) == Refusal("error", None, str(status), run=True)

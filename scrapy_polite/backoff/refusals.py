@@ -43,14 +43,17 @@ class Refusal:
     run: bool = False
 
 
-def recognise(status: int, headers: Headers, now: float | None = None) -> Refusal | None:
-    """The refusal that an answer is, or None.
+def recognise(status: int, headers: Headers, now: float | None = None, *, bucket: bool = False) -> Refusal | None:
+    """The refusal that an answer is, or None. `bucket`: an object store has answered.
 
     `now`: the wall clock, for a Retry-After date in an answer that has no Date header; without both such a date is not
     read, and the ladder's own wait stands.
 
     A challenge's signature beats the status, and a Retry-After beside it is still obeyed. Retry-After counts on 429, on
     any other 4xx and 5xx, and on a redirection (RFC 9110, 10.2.3); on a 2xx it is about the resource and not about us.
+
+    An object store says "503 Slow Down" to who asks one bucket too quickly, with no Retry-After (Amazon S3 API Reference,
+    "Error responses": SlowDown, and ServiceUnavailable, "reduce your request rate"; Azure: ServerBusy).
     """
     stated, shown = _stated(status, headers, now)
     challenge = _challenge(status, headers)
@@ -59,6 +62,8 @@ def recognise(status: int, headers: Headers, now: float | None = None) -> Refusa
     if status == 429:
         # RFC 6585, 4: too many requests.
         return Refusal("rate_limited", stated, f"429{shown}")
+    if status == 503 and bucket:
+        return Refusal("rate_limited", stated, f"503 of a bucket{shown}")
     if stated is not None:
         if status in (401, 403):
             return Refusal("denied", stated, f"{status}{shown}")
