@@ -48,6 +48,8 @@ class _Key:
     estimate: float = 0.0
     told: float = 0.0
     """What holds and other processes have said: no refund of ours goes below it."""
+    early: float = 0.0
+    """Seconds before it is due in which the requests go that have it as their site's own."""
 
     def settle(self, now: float) -> None:
         base = self.base
@@ -71,11 +73,11 @@ class _Origin:
 class _Site:
     name: str
     keys: tuple[str, ...]
-    own: tuple[tuple[_Key, float], ...]
-    """The limits of ``keys`` but for the last, which is the origin's, each with the seconds that a request may go early."""
+    own: tuple[_Key, ...]
+    """The limits of ``keys`` but for the last, which is the origin's."""
     origin: _Origin
     early: float = 0.0
-    """The same of the origin's."""
+    """As a key's, of the origin's: others there may have no burst."""
     cap: float = _NEVER
     gated: bool = True
     in_flight: int = 0
@@ -149,9 +151,11 @@ class Workbench:
         if found is None:
             return
         found.keys = tuple(keys)
-        found.own = tuple((self._key(name), self._lead + slack.get(name, 0.0)) for name in found.keys[:-1])
+        found.own = tuple(self._key(name) for name in found.keys[:-1])
+        for name, key in zip(found.keys, found.own, strict=False):
+            key.early = self._early(name, slack)
         found.origin = self._origin(found.keys[-1])
-        found.early = self._lead + slack.get(found.keys[-1], 0.0)
+        found.early = self._early(found.keys[-1], slack)
         found.cap = min((caps[key] for key in keys[:-1] if key in caps), default=_NEVER)
         found.origin.cap = caps.get(keys[-1], _NEVER)
         self._again(found)
@@ -287,8 +291,11 @@ class Workbench:
     def _key(self, name: str) -> _Key:
         found = self._keys.get(name)
         if found is None:
-            found = self._keys[name] = _Key()
+            found = self._keys[name] = _Key(early=self._lead)
         return found
+
+    def _early(self, name: str, slack: Mapping[str, float]) -> float:
+        return self._lead + slack[name] if name in slack else self._lead
 
     def _origin(self, name: str) -> _Origin:
         found = self._origins.get(name)
@@ -301,8 +308,8 @@ class Workbench:
         if site.in_flight >= site.cap or not site.sources or (site.gated and site.source() is None):
             return _NEVER
         ready = 0.0
-        for key, early in site.own:
-            due = key.estimate - early
+        for key in site.own:
+            due = key.estimate - key.early
             if due > ready:
                 ready = due
         return ready
