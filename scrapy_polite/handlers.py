@@ -98,7 +98,7 @@ class _PoliteHandler:
             "origin": placed.origin,
             "kind": kind,
             "cost": charges[0].cost,
-            "keys": list(placed.keys),
+            "keys": [charge.key for charge in charges],
             "pinned": str(placed.pinned),
         }
         try:

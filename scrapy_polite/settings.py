@@ -104,14 +104,14 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
         "POLITE_EDGE_RATE",
         20.0,
         "a number from 0.000001, in cost units per second",
-        "The rate of one host at an edge, and of one account of an image service.",
+        "The rate of one host at an edge, and of one account of an image service, unless it behaves as a bucket.",
         forms.number(low=1e-6),
     ),
     Setting(
         "POLITE_BUCKET_RATE",
         50.0,
         "a number from 0.000001, in cost units per second",
-        "The rate of one bucket of an object store.",
+        "The rate of one bucket of an object store, and of an account of an image service that behaves as one.",
         forms.number(low=1e-6),
     ),
     Setting(

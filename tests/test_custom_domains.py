@@ -55,6 +55,41 @@ def test_a_cname_for_a_store_that_goes_by_the_host_header() -> None:
     assert placed("http://img.shop.test/1.jpg", names).keys == ("site:img.shop.test", "bucket:gcs/img.shop.test")
 
 
+def test_a_cname_for_an_image_service_has_site_account_and_whoever_is_behind() -> None:
+    account = "hearth.imgix.net"
+    names = {"img.shop.test": account, account: PUBLIC}
+    found = placed("http://img.shop.test/1.jpg", names)
+    assert found.keys == ("site:img.shop.test", "imageservice:imgix/hearth", "origin:imgix/hearth")
+    assert found.origin == "origin:imgix/hearth"
+    assert found.edge is not None
+    assert found.edge.provider == "imgix"
+    assert placed(f"http://{account}/1.jpg", names).keys == found.keys[1:]
+
+
+def test_an_image_service_says_what_it_is_taken_as_and_who_is_charged() -> None:
+    found = placed("http://i0.wp.com/shop.test/1.jpg", {"i0.wp.com": PUBLIC, "shop.test": "203.0.114.7"})
+    assert found.keys == ("imageservice:photon/shop.test", "origin:203.0.114.7")
+    assert found.evidence[-2:] == (
+        "imageservice:photon/shop.test is watched, and taken as an edge whose answers are all misses until they tell more",
+        "what it has to fetch is charged to origin:203.0.114.7, since it resizes images of site:shop.test",
+    )
+
+
+@pytest.mark.parametrize("source", ["shop.test", "10.1.2.3", "169.254.169.254", "wiki.internal", "nobody.test"])
+def test_a_source_that_may_not_be_reached_or_is_not_there_leaves_the_account_its_own_key(source: str) -> None:
+    found = placed(f"http://i0.wp.com/{source}/1.jpg", {"i0.wp.com": PUBLIC, "shop.test": "10.0.0.1"})
+    assert found.keys == (f"imageservice:photon/{source}", f"origin:photon/{source}")
+    assert found.evidence[-1].endswith("since nothing tells whose images it resizes")
+
+
+def test_a_source_in_a_bucket_is_charged_as_that_bucket() -> None:
+    source = "https://photos.s3.eu-west-1.amazonaws.com/1.jpg"
+    url = f"http://res.cloudinary.com/hearth/image/fetch/w_1/{source}"
+    found = placed(url, {"res.cloudinary.com": PUBLIC})
+    assert found.keys == ("imageservice:cloudinary/hearth", "bucket:s3/photos")
+    assert found.origin is None
+
+
 @pytest.mark.parametrize("listed", [["ceph.shop.test"], {"ceph.shop.test": "host"}])
 def test_a_listed_store_is_known_with_and_without_a_cname(listed: object) -> None:
     key = "bucket:listed/ceph.shop.test/photos"
