@@ -219,5 +219,11 @@ def test_a_direct_request_moves_the_same_key_strictly() -> None:
     assert (direct.rate, direct.tolerance(WIDTH), direct.refundable) == (2, WIDTH, False)
 
 
-def test_an_image_service_is_no_edge() -> None:
-    assert not any(charge.refundable for charge in plan(["site:a.test", "imageservice:imgix/acme"], 1, Limits()))
+def test_an_image_service_is_an_edge_unless_it_behaves_as_a_bucket() -> None:
+    keys = ["site:a.test", "imageservice:imgix/acme", "origin:imgix/acme"]
+    assert [charge.refundable for charge in plan(keys, 1, Limits())] == [True, False, True]
+    site, account = plan(keys[:2], 1, Limits(), bucket=keys[1])
+    assert (site.refundable, account.refundable) == (False, False)
+    assert (account.rate, account.burst) == (50.0, 100.0)
+    limits = Limits(overrides={keys[1]: {"rate": 3}})
+    assert [(one.rate, one.burst) for one in plan(keys[1:2], 1, limits, bucket=keys[1])] == [(3.0, 100.0)]
