@@ -64,6 +64,8 @@ def test_a_cname_for_an_image_service_has_site_account_and_whoever_is_behind() -
     assert found.edge is not None
     assert found.edge.provider == "imgix"
     assert placed(f"http://{account}/1.jpg", names).keys == found.keys[1:]
+    # What is behind the account is not the account.
+    assert placed("http://img.shop.test/_next/image?url=%2F1.jpg", names).keys == found.keys
 
 
 def test_an_image_service_says_what_it_is_taken_as_and_who_is_charged() -> None:

@@ -5,6 +5,7 @@ The services are on loopback, under their own names.
 
 from __future__ import annotations
 
+import itertools
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -40,10 +41,6 @@ UNDER_WAY = 16
 """Requests in the downloader (CONCURRENT_REQUESTS), which are charged as was planned before something else was heard."""
 
 
-def number(arrival: Arrival) -> int:
-    return int(arrival.path.rpartition("/")[2].partition(".")[0])
-
-
 def hits(arrival: Arrival) -> Answer:
     return Answer(b"", headers={"X-Cache": "HIT"})
 
@@ -66,7 +63,7 @@ def named(*hosts: str) -> Iterator[str]:
 
 
 def fetched(
-    tmp_path: Path, answer: Callable[[Arrival], Answer], urls: list[str], *hosts: str
+    tmp_path: Path, answer: Callable[[Arrival], Answer], urls: list[str], *hosts: str, **settings: object
 ) -> tuple[Crawl, list[tuple[Charge, ...]], float]:
     """The crawl, what each request was charged, and the seconds from the first to the last."""
     ledger = tmp_path / "ledger.sqlite"
@@ -76,11 +73,14 @@ def fetched(
             tmp_path,
             **ports(server),
             POLITE_DNS_SERVERS=[dns],
-            POLITE_EDGE_RATE=EDGE_RATE,
-            POLITE_ORIGIN_RATE=ORIGIN_RATE,
-            POLITE_BUCKET_RATE=BUCKET_RATE,
-            POLITE_BUCKET_BURST=BUCKET_BURST,
-            POLITE_LEDGER=str(ledger),
+            **{
+                "POLITE_EDGE_RATE": EDGE_RATE,
+                "POLITE_ORIGIN_RATE": ORIGIN_RATE,
+                "POLITE_BUCKET_RATE": BUCKET_RATE,
+                "POLITE_BUCKET_BURST": BUCKET_BURST,
+                "POLITE_LEDGER": str(ledger),
+                **settings,
+            },
         )
     assert found.code == 0, found.log
     assert len(found.urls()) == len(urls), found.log
@@ -121,9 +121,17 @@ def test_a_service_that_shows_a_store_is_a_bucket_and_costs_nobody_else_anything
     assert {(one[0].rate, one[0].burst) for one in alone} == {(BUCKET_RATE, BUCKET_BURST)}
 
 
+def test_a_bucket_of_a_service_may_be_asked_many_at_once(tmp_path: Path) -> None:
+    _, charges, seconds = fetched(tmp_path, stored, images(60), POLITE_BUCKET_RATE=5, POLITE_BUCKET_BURST=100)
+    assert sum(keys(one) == [ACCOUNT] for one in charges) >= 60 - 20 - UNDER_WAY
+    assert seconds < 4, "one after the other they would take seven seconds"
+
+
 def test_a_service_that_no_longer_shows_its_store_has_an_origin_again(tmp_path: Path) -> None:
+    count = itertools.count()
+
     def switches(arrival: Arrival) -> Answer:
-        return stored(arrival) if number(arrival) < 40 else Answer(b"", headers={"X-Cache": "MISS"})
+        return stored(arrival) if next(count) < 40 else Answer(b"", headers={"X-Cache": "MISS"})
 
     found, charges, _ = fetched(tmp_path, switches, images(100))
     assert f"{ACCOUNT} no longer behaves as a bucket: of its last 10 answers only 4 showed it" in found.log
@@ -163,3 +171,12 @@ def test_what_a_service_fetches_from_a_site_is_charged_to_the_origin_of_that_sit
     site, origin = by_first["site:shop.test"]
     assert site == "site:shop.test"
     assert by_first[account] == [account, origin]
+
+
+def test_a_service_that_turns_out_to_fetch_from_many_has_a_key_of_its_own(tmp_path: Path) -> None:
+    where = "http://hearth.imgix.net:PORT/http%3A%2F%2F{}%2Fuploads"
+    urls = [*images(3, where.format("shop.test")), *images(60, where.format("other.test"))]
+    _, charges, _ = fetched(tmp_path, lambda arrival: Answer(b""), urls, "shop.test", "other.test")
+    assert keys(charges[0]) == [ACCOUNT, "origin:127.0.0.1"]
+    assert [ACCOUNT, OWN] in map(keys, charges), "while they are of two"
+    assert keys(charges[-1]) == [ACCOUNT, "origin:127.0.0.1"], "when nearly all of the last are of one"

@@ -169,6 +169,14 @@ def test_a_folder_that_shows_nothing_is_no_bucket_though_the_account_is() -> Non
     assert not watching.all_bucket(ACCOUNT)
 
 
+def test_a_folder_that_does_not_agree_with_itself_is_no_bucket_though_the_account_is() -> None:
+    watching = Watching()
+    hear(watching, *([BUCKET] * 7 + [NOTHING] * 3) * 2, folder="mixed")
+    hear(watching, *[BUCKET] * REMEMBERED, folder="stored")
+    assert watching.behaviour(ACCOUNT) == "bucket"
+    assert watching.behaviour(ACCOUNT, "mixed") == "unknown"
+
+
 def test_an_account_of_one_sort_is_all_bucket() -> None:
     watching = Watching()
     assert not watching.all_bucket(ACCOUNT)
