@@ -541,6 +541,7 @@ class TestForgetting:
         assert [kept.host for kept in store.hosts_of("origin:o")] == ["0.test", "3.test", "4.test"]
 
     def test_an_anchor_goes_with_its_last_host_and_is_never_the_older_one_again(self, store: Store, clock: Clock) -> None:
+        store.ages(["stays"])
         store.keep([host("a.test", "gone"), host("b.test", "stays")])
         ages = store.ages(["gone", "stays"])
         clock.forward(10 * DAY)

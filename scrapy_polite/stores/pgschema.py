@@ -9,6 +9,9 @@ Afterwards a role that only crawls needs no more than this (functions can be cal
 
     GRANT USAGE ON SCHEMA polite TO crawler;
     GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA polite TO crawler;
+
+Sequences need no grant: they belong to identity columns. A newer version is migrated to by the role that made the schema;
+whoever could use `polite.slot` may do the same with the tables that are new then.
 """
 
 from __future__ import annotations
