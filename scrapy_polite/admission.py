@@ -54,8 +54,8 @@ class Placed:
     """A host that may be reached: the address to dial first, and the keys that limit it, narrowest first, the shared one
     last. It stands as long as the answer does, and nothing is learned that moves the host.
 
-    ``placement``: None for what is no site, or is a custom domain of it. ``notes``: sentences besides it. ``front``: what stands
-    in front, where it is no edge that the placement knows."""
+    ``placement``: None for what is no site, or is a custom domain of it. ``notes``: sentences besides it. ``front``: what
+    stands in front, where it is no edge that the placement knows."""
 
     answer: Answer
     pinned: IPAddress

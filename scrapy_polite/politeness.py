@@ -52,6 +52,7 @@ of it; a machine that is short of processors takes longer."""
 
 SLOW_DOWN: Final = 503
 
+
 class Politeness(Admission):
     """See the module. Made by :meth:`require`; found by :meth:`of`."""
 

@@ -9,9 +9,9 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
 import pytest
-from judging import points
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judging import points
 from scrapy.settings import BaseSettings
 
 from scrapy_polite.guard.ranges import builtin_row

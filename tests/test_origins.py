@@ -86,9 +86,7 @@ HOSTS = st.sampled_from(["www.a.test", "a.b-cdn.net", "sites.platform.test", "x.
     st.lists(st.one_of(st.ip_addresses(), st.just(IPv4Address("104.16.0.1"))), min_size=1, max_size=6),
 )
 @settings(deadline=None)
-def test_placing_depends_on_no_order_of_addresses(
-    host: str, chain: list[str], found: list[IPv4Address | IPv6Address]
-) -> None:
+def test_placing_depends_on_no_order_of_addresses(host: str, chain: list[str], found: list[IPv4Address | IPv6Address]) -> None:
     placed = place(host, chain, found)
     again = place(host, chain, [*found[1:], *found[:1], *found])
     assert again == placed

@@ -1,6 +1,6 @@
 """Three hundred tenants of one server, crawled in a process of its own: found by their CNAME, by their address alone, and,
-behind an edge, by their headers alone. What the server sees stays within the rate of one origin. Strangers behind one edge do not
-slow each other down."""
+behind an edge, by their headers alone. What the server sees stays within the rate of one origin. Strangers behind one edge do
+not slow each other down."""
 
 from __future__ import annotations
 

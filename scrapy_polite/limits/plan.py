@@ -40,8 +40,8 @@ _IN_FRONT = ("edge:", "imageservice:")
 _NEVER_BEHIND = (*_IN_FRONT, "probe:")
 
 PROBE_RATE = 10.0
-"""Units a second of all first requests behind one edge, to hosts of which nothing tells whose they are. Those of a platform with
-hundreds of tenants come at this rate at most, until three answers have told that it is one."""
+"""Units a second of all first requests behind one edge, to hosts of which nothing tells whose they are. Those of a platform
+with hundreds of tenants come at this rate at most, until three answers have told that it is one."""
 
 
 @dataclass(frozen=True, slots=True)
