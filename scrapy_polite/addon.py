@@ -21,6 +21,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
 
 from scrapy_polite.breathing import BreathingMiddleware
+from scrapy_polite.config import Config
 from scrapy_polite.errors import said_at_start
 from scrapy_polite.extensions import HIGH, PoliteExtension
 from scrapy_polite.handlers import HANDLERS
@@ -32,7 +33,7 @@ from scrapy_polite.queue import OriginQueue
 from scrapy_polite.redirects import REPLACED
 from scrapy_polite.resolver import PinningResolver
 from scrapy_polite.robots import PoliteRobotsTxtMiddleware
-from scrapy_polite.settings import FALLBACK_HANDLERS, TAKEN_OVER, Config
+from scrapy_polite.settings import FALLBACK_HANDLERS, TAKEN_OVER
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from scrapy_polite.agenda import Agenda
+    from scrapy_polite.config import Config
     from scrapy_polite.origins.edges import Edge
     from scrapy_polite.origins.evidence import Reply
     from scrapy_polite.origins.judge import Placement
     from scrapy_polite.origins.watching import Watching
     from scrapy_polite.placing import Placing
-    from scrapy_polite.settings import Config
 
 __all__ = ["REMEMBERED", "Admission", "Placed"]
 

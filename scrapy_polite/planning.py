@@ -15,8 +15,8 @@ from scrapy_polite.remembering import Remembering
 if TYPE_CHECKING:
     from scrapy import Request
 
+    from scrapy_polite.config import Config
     from scrapy_polite.origins.costs import Learned
-    from scrapy_polite.settings import Config
 
 __all__ = ["Planner", "Sort"]
 

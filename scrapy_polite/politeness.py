@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from scrapy_polite.admission import REMEMBERED, Admission, Placed
 from scrapy_polite.booker import Booker
 from scrapy_polite.certificates import certificate_of
+from scrapy_polite.config import Config
 from scrapy_polite.dns.resolver import Resolver
 from scrapy_polite.hearing import Hearing
 from scrapy_polite.learning import Learning
@@ -25,7 +26,7 @@ from scrapy_polite.paths import ledger_path, store_url, writable
 from scrapy_polite.placing import Placing
 from scrapy_polite.planning import Planner
 from scrapy_polite.refunding import Refunds
-from scrapy_polite.settings import BESIDE_THE_STORE, Config
+from scrapy_polite.settings import BESIDE_THE_STORE
 from scrapy_polite.stores.base import Cause, Store, StoreError, open_store, redacted_url
 from scrapy_polite.telemetry.events import HeldEvent, Missed, Sent
 from scrapy_polite.telemetry.ledger import Ledger

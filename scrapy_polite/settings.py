@@ -1,8 +1,9 @@
 """Every ``POLITE_*`` setting: its default, its meaning, what it accepts; read once, checked once, typed ever after.
 
 ``SETTINGS`` is the one table. The add-on checks it at start, the documentation's reference is generated from it, and the rest
-of the code sees only the frozen :class:`Config`. A value of the wrong form, or a ``POLITE_*`` name that is not in the table,
-is a ``ValueError`` that names the setting, the value and the accepted form: under Scrapyd a crawl must not start half-meant.
+of the code sees only the frozen :class:`~scrapy_polite.config.Config`. A value of the wrong form, or a ``POLITE_*`` name that is
+not in the table, is a ``ValueError`` that names the setting, the value and the accepted form: under Scrapyd a crawl must not
+start half-meant.
 """
 
 from __future__ import annotations
@@ -12,27 +13,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from scrapy_polite import forms
-from scrapy_polite.backoff.ladders import Ladders
-from scrapy_polite.guard.policy import DEFAULT_PORTS, Policy
-from scrapy_polite.images.policy import ImagesConfig, images_from
-from scrapy_polite.limits.kinds import DEFAULT_COSTS, Kinds
-from scrapy_polite.limits.plan import Limits
-from scrapy_polite.redaction.policy import Policy as RedactionPolicy
+from scrapy_polite.guard.policy import DEFAULT_PORTS
+from scrapy_polite.images.policy import images_from
+from scrapy_polite.limits.kinds import DEFAULT_COSTS
 from scrapy_polite.redaction.policy import policy_from
-from scrapy_polite.throttles import TAKEN_OVER, TakenOver
+from scrapy_polite.throttles import TAKEN_OVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from scrapy.settings import BaseSettings
 
-    from scrapy_polite.naming.buckets import Stores
-    from scrapy_polite.origins.edges import EdgeTable
-
-__all__ = ["SETTINGS", "TAKEN_OVER", "Config", "Setting"]
+__all__ = ["BY_NAME", "SETTINGS", "TAKEN_OVER", "Setting"]
 
 T = TypeVar("T")
-MICROSECONDS: Final = 1_000_000
 
 BESIDE_THE_STORE: Final = "beside the store"
 
@@ -305,107 +299,13 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
 )
 """Every setting, in the order of the documentation."""
 
-_BY_NAME: Final = {setting.name: setting for setting in SETTINGS}
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """What the settings say, typed. Nothing else in the package reads a ``POLITE_*`` setting."""
-
-    enabled: bool
-    store: str
-    ledger: str | None
-    limits: Limits
-    kinds: Kinds
-    confidence: float
-    """From which a site is placed by evidence."""
-    learns_costs: bool
-    ladders: Ladders
-    policy: Policy
-    proxies: frozenset[str]
-    """Asked by address; as ``scheme://host:port``."""
-    trusted_proxies: frozenset[str]
-    """Asked by name."""
-    trusted_browser: bool
-    stores: Stores
-    edges: EdgeTable
-    report_only: bool
-    width: int
-    """Of a slot, in microseconds."""
-    max_wait: float
-    max_crawl_delay: float
-    dns_servers: tuple[str, ...] | None
-    dns_timeout: float
-    redaction: RedactionPolicy | None
-    images: ImagesConfig | None
-    taken: TakenOver
-
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> Config:
-        """Read and check them all. Raises ``ValueError`` naming setting, value and accepted form."""
-        reject_unknown(str(name) for name in settings)
-
-        def value(name: str) -> Any:
-            return _BY_NAME[name].value(settings)
-
-        allowed = value("POLITE_ALLOW_NETWORKS")
-        proxies, trusted = value("POLITE_PROXIES"), value("POLITE_TRUSTED_PROXIES")
-        if both := proxies & trusted:
-            raise ValueError(
-                f"POLITE_PROXIES and POLITE_TRUSTED_PROXIES both name {', '.join(sorted(both))}: a proxy is asked either by "
-                "address or by name. Remove it from one of them."
-            )
-        return cls(
-            enabled=value("POLITE_ENABLED"),
-            store=value("POLITE_STORE"),
-            ledger=value("POLITE_LEDGER"),
-            limits=Limits(
-                site=value("POLITE_SITE_RATE"),
-                origin=value("POLITE_ORIGIN_RATE"),
-                edge=value("POLITE_EDGE_RATE"),
-                bucket=(value("POLITE_BUCKET_RATE"), value("POLITE_BUCKET_BURST")),
-                overrides=value("POLITE_LIMITS"),
-                concurrency=value("POLITE_ORIGIN_CONCURRENCY"),
-            ),
-            kinds=Kinds(rules=value("POLITE_KINDS"), costs=value("POLITE_COSTS")),
-            confidence=value("POLITE_ORIGIN_CONFIDENCE"),
-            learns_costs=value("POLITE_COSTS") is None,
-            ladders=Ladders(rungs=value("POLITE_LADDERS"), jitter=value("POLITE_LADDER_JITTER")),
-            policy=Policy(
-                allow=allowed.networks,
-                rules=allowed.rules,
-                deny=value("POLITE_DENY_NETWORKS"),
-                ports=value("POLITE_ALLOW_PORTS"),
-            ),
-            proxies=proxies,
-            trusted_proxies=trusted,
-            trusted_browser=value("POLITE_TRUSTED_BROWSER"),
-            stores=value("POLITE_BUCKET_HOSTS"),
-            edges=value("POLITE_EDGES"),
-            report_only=value("POLITE_GUARD") == "report",
-            width=round(value("POLITE_SLOT_WIDTH") * MICROSECONDS),
-            max_wait=value("POLITE_MAX_WAIT"),
-            max_crawl_delay=value("POLITE_MAX_CRAWL_DELAY"),
-            dns_servers=value("POLITE_DNS_SERVERS"),
-            dns_timeout=value("POLITE_DNS_TIMEOUT"),
-            redaction=value("POLITE_REDACT"),
-            images=value("POLITE_IMAGES"),
-            taken=TakenOver.from_settings(settings),
-        )
-
-    def cap_of(self, key: str) -> int | None:
-        """Requests in flight of a key, at most."""
-        return self.taken.cap_of(key) if key.startswith("site:") else self.limits.of(key).concurrency
-
-    def least_of(self, site: str) -> float:
-        """Seconds between two starts at a site, at least: a ``DOWNLOAD_DELAY`` that the add-on took over."""
-        return self.taken.least_of(site)
+BY_NAME: Final = {setting.name: setting for setting in SETTINGS}
 
 
 def reject_unknown(names: Iterable[str]) -> None:
     """A ``POLITE_*`` setting that nobody reads is a spelling mistake: say so, and name the nearest."""
     for name in names:
-        if name.startswith("POLITE_") and name not in _BY_NAME and name not in (FALLBACK_HANDLERS, TAKEN_OVER):
-            near = difflib.get_close_matches(name, _BY_NAME, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(_BY_NAME)}"
+        if name.startswith("POLITE_") and name not in BY_NAME and name not in (FALLBACK_HANDLERS, TAKEN_OVER):
+            near = difflib.get_close_matches(name, BY_NAME, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(BY_NAME)}"
             raise ValueError(f"{name} is not a setting of scrapy_polite: {hint}")

@@ -28,10 +28,10 @@ def main() -> None:
     from twisted.internet import reactor
 
     from scrapy_polite.browser.proxy import ForwardProxy
+    from scrapy_polite.config import Config
     from scrapy_polite.dns.resolver import Resolver
     from scrapy_polite.politeness import Politeness
     from scrapy_polite.resolver import UNVETTED, install_layers
-    from scrapy_polite.settings import Config
     from scrapy_polite.stores.base import open_store
 
     settings = Settings()

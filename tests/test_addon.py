@@ -17,6 +17,7 @@ from scrapy.pipelines.images import ImagesPipeline
 from scrapy.settings import BaseSettings, Settings
 
 from scrapy_polite import Addon
+from scrapy_polite.config import Config
 from scrapy_polite.extensions import PoliteExtension, set_attributes_aside
 from scrapy_polite.handlers import PoliteHttpHandler, PoliteHttpsHandler
 from scrapy_polite.media import PoliteImagesPipeline
@@ -25,7 +26,7 @@ from scrapy_polite.pipelines import RedactionPipeline
 from scrapy_polite.queue import OriginQueue
 from scrapy_polite.resolver import PinningResolver
 from scrapy_polite.robots import PoliteRobotsTxtMiddleware
-from scrapy_polite.settings import FALLBACK_HANDLERS, TAKEN_OVER, Config
+from scrapy_polite.settings import FALLBACK_HANDLERS, TAKEN_OVER
 
 if TYPE_CHECKING:
     from pathlib import Path

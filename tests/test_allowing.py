@@ -7,10 +7,10 @@ from ipaddress import ip_address, ip_network
 import pytest
 from scrapy.settings import Settings
 
+from scrapy_polite.config import Config
 from scrapy_polite.guard import Policy
 from scrapy_polite.guard.allowing import Allowed, HostRule, allowed_from
 from scrapy_polite.naming import parse
-from scrapy_polite.settings import Config
 
 
 def policy(*items: str, ports: tuple[int, ...] = (80, 443), deny: tuple[str, ...] = ()) -> Policy:

@@ -24,9 +24,9 @@ from twisted.python.failure import Failure
 
 from scrapy_polite.browser.connections import HEAD_WITHIN, Client
 from scrapy_polite.browser.proxy import ForwardProxy
+from scrapy_polite.config import Config
 from scrapy_polite.dns.resolver import Resolver
 from scrapy_polite.politeness import Politeness
-from scrapy_polite.settings import Config
 from scrapy_polite.stores.base import open_store
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from urllib.parse import quote
 import pytest
 from scrapy.settings import Settings
 
+from scrapy_polite.config import Config
 from scrapy_polite.naming import Stores, Target, bucket_key, chain_key, own_key, parse
 from scrapy_polite.naming.objectstores import ROWS, compiled, domain_of
-from scrapy_polite.settings import Config
 
 ACCOUNT = "0123456789abcdef0123456789abcdef"
 

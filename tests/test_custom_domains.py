@@ -9,9 +9,9 @@ import pytest
 from nameserver import name_server
 from scrapy.settings import Settings
 
+from scrapy_polite.config import Config
 from scrapy_polite.dns.resolver import Resolver
 from scrapy_polite.politeness import Placed, Politeness
-from scrapy_polite.settings import Config
 from scrapy_polite.stores.base import open_store
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from judging import points
 from scrapy.settings import BaseSettings
 
+from scrapy_polite.config import Config
 from scrapy_polite.guard.ranges import builtin_row
 from scrapy_polite.naming import canonical_host
 from scrapy_polite.naming.domains import is_registry_suffix
 from scrapy_polite.origins import edge_of
 from scrapy_polite.origins.edges import KNOWN, UNITS, EdgeTable, Entry, OwnEdges, Row
 from scrapy_polite.origins.ownedges import own_edges
-from scrapy_polite.settings import Config
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "scrapy_polite" / "origins" / "data"

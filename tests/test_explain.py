@@ -15,7 +15,7 @@ from scrapy_polite.commands.explainjson import OfflineLines, as_json
 from scrapy_polite.commands.explaintext import as_text
 from scrapy_polite.commands.explanation import Explainer, Explanation
 from scrapy_polite.commands.proxies import EnvironmentProxies
-from scrapy_polite.settings import Config
+from scrapy_polite.config import Config
 from scrapy_polite.stores.base import Cause, open_store
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from loopback import Answer, Arrival, Proxy, Server, crawl, ports
 from scrapy import Request
 from scrapy.settings import Settings
 
+from scrapy_polite.config import Config
 from scrapy_polite.origins.costs import ENOUGH, Sample
 from scrapy_polite.planning import Planner
-from scrapy_polite.settings import Config
 from scrapy_polite.telemetry.events import Sent
 from scrapy_polite.telemetry.ledger import Ledger
 

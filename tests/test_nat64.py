@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nameserver import name_server
 
+from scrapy_polite.config import Config
 from scrapy_polite.dns import Resolver
 from scrapy_polite.dns.answers import CEILING, REFUSAL_FLOOR
 from scrapy_polite.dns.resolver import NAT64_FLOOR
 from scrapy_polite.guard import Policy, Refused
 from scrapy_polite.guard.nat64 import IPV4_ONLY, behind, prefixes_in
 from scrapy_polite.politeness import Politeness
-from scrapy_polite.settings import Config
 from scrapy_polite.stores.base import open_store
 
 # RFC 6052 section 2.4: 192.0.2.33 behind a prefix of each length.

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from scrapy_polite.config import Config
 from scrapy_polite.dns import Answer, Resolver
 from scrapy_polite.dns.own import KEPT, OwnAddresses, is_own
 from scrapy_polite.guard import Refused
 from scrapy_polite.politeness import Politeness
-from scrapy_polite.settings import Config
 from scrapy_polite.stores.base import open_store
 
 if TYPE_CHECKING:

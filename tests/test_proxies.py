@@ -10,7 +10,7 @@ from loopback import Answer, Arrival, Proxy, Server, crawl, limits, ports
 from trapped_world import GOOD, SCRAPY_CRAWL, World, project, run
 from trapped_world import crawl as guarded_crawl
 
-from scrapy_polite.settings import Config
+from scrapy_polite.config import Config
 
 if TYPE_CHECKING:
     from pathlib import Path

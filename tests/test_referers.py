@@ -8,12 +8,12 @@ from ipaddress import ip_address
 import pytest
 from scrapy import Request
 
+from scrapy_polite.config import Config
 from scrapy_polite.dns.answers import Answer
 from scrapy_polite.dns.resolver import Resolver
 from scrapy_polite.naming.hosts import Target, parse
 from scrapy_polite.politeness import Placed, Politeness
 from scrapy_polite.referers import keep_quiet
-from scrapy_polite.settings import Config
 from scrapy_polite.stores.base import scratch_store
 
 MET = {"outside.example": "93.184.216.34", "also.example": "93.184.216.35", "inside.example": "10.1.2.3"}

@@ -10,11 +10,11 @@ from scrapy import Request
 from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
 
+from scrapy_polite.config import Config
 from scrapy_polite.dns.resolver import Resolver
 from scrapy_polite.limits.gcra import Booked
 from scrapy_polite.origins.edges import Edge
 from scrapy_polite.politeness import Politeness
-from scrapy_polite.settings import Config
 from scrapy_polite.stores.base import StoreError
 from scrapy_polite.stores.memory import MemoryStore
 from scrapy_polite.telemetry.events import Refunded

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_polite.settings import SETTINGS, Config
+from scrapy_polite.config import Config
+from scrapy_polite.settings import SETTINGS
 
 
 def config(**given: object) -> Config:

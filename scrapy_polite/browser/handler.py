@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.settings import BaseSettings
 
+    from scrapy_polite.config import Config
     from scrapy_polite.politeness import Politeness
     from scrapy_polite.resolver import Visit
-    from scrapy_polite.settings import Config
     from scrapy_polite.ticket import Ticket
 
 __all__ = ["Browser", "is_browser"]

@@ -15,7 +15,7 @@ from scrapy_polite.commands.explanation import Explainer, invalid
 from scrapy_polite.commands.lines import decoded, delivered, lines
 from scrapy_polite.commands.proxies import EnvironmentProxies
 from scrapy_polite.commands.stores import existing_store
-from scrapy_polite.settings import Config
+from scrapy_polite.config import Config
 
 if TYPE_CHECKING:
     import argparse

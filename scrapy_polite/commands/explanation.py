@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from ipaddress import IPv6Network
 
     from scrapy_polite.commands.proxies import EnvironmentProxies
+    from scrapy_polite.config import Config
     from scrapy_polite.limits.plan import Charge
     from scrapy_polite.naming.hosts import IPAddress, Target
     from scrapy_polite.politeness import Placed
-    from scrapy_polite.settings import Config
     from scrapy_polite.stores.base import Peek, Store
 
 __all__ = ["Explainer", "Explanation", "Judged", "Planned", "invalid", "not_found"]

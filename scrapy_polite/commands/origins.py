@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy_polite.commands import hand, originstext, suspects
 from scrapy_polite.commands.known import Known, reasons
 from scrapy_polite.commands.stores import existing_store, without_store
+from scrapy_polite.config import Config
 from scrapy_polite.dns.resolver import Resolver
 from scrapy_polite.origins.evidence import standing
 from scrapy_polite.origins.sentences import suspicion
 from scrapy_polite.politeness import Politeness
-from scrapy_polite.settings import Config
 from scrapy_polite.stores.base import StoreError
 from scrapy_polite.stores.looking import LookOnly
 

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrapy_polite.config import Config
 from scrapy_polite.paths import ledger_path, store_url
-from scrapy_polite.settings import Config
 from scrapy_polite.telemetry.ledger import Ledger
 from scrapy_polite.telemetry.proof import prove
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from scrapy_polite.commands import hand
 from scrapy_polite.commands.known import Known
 from scrapy_polite.commands.stores import existing_store, without_store
-from scrapy_polite.settings import Config
+from scrapy_polite.config import Config
 from scrapy_polite.stores.base import Ruling, StoreError
 from scrapy_polite.stores.obeying import enact, name_for, undo, undo_lapsed
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from scrapy_polite.commands.known import Known
 from scrapy_polite.commands.stores import existing_store, without_store
 from scrapy_polite.commands.words import plural
-from scrapy_polite.settings import Config
+from scrapy_polite.config import Config
 from scrapy_polite.stores.base import StoreError
 from scrapy_polite.stores.looking import LookOnly
 

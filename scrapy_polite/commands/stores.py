@@ -8,7 +8,7 @@ from scrapy_polite.paths import store_url
 from scrapy_polite.stores.base import open_existing, redacted_url
 
 if TYPE_CHECKING:
-    from scrapy_polite.settings import Config
+    from scrapy_polite.config import Config
     from scrapy_polite.stores.base import Store
 
 __all__ = ["existing_store", "without_store"]
