@@ -1,8 +1,8 @@
 """Every ``POLITE_*`` setting: its default, its meaning, what it accepts; read once, checked once, typed ever after.
 
 ``SETTINGS`` is the one table. The add-on checks it at start, the documentation's reference is generated from it, and the rest
-of the code sees only the frozen :class:`~scrapy_polite.config.Config`. A value of the wrong form, or a ``POLITE_*`` name that is
-not in the table, is a ``ValueError`` that names the setting, the value and the accepted form: under Scrapyd a crawl must not
+of the code sees only the frozen :class:`~scrapy_polite.config.Config`. A value of the wrong form, or a ``POLITE_*`` name that
+is not in the table, is a ``ValueError`` that names the setting, the value and the accepted form: under Scrapyd a crawl must not
 start half-meant.
 """
 

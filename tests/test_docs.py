@@ -210,7 +210,7 @@ def test_every_verb_has_a_section_that_is_generated_from_its_parser() -> None:
 
 
 def test_every_field_of_an_explanation_is_documented() -> None:
-    from scrapy_polite.commands.explanation import Explanation
+    from scrapy_polite.commands.fields import Explanation
 
     rows = re.findall(r"^\| (`[^|]*`) \|", page("commands.md").split("### Fields")[1], re.MULTILINE)
     documented = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]

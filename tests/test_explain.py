@@ -13,7 +13,8 @@ from scrapy.settings import Settings
 from scrapy_polite.commands import explainjson
 from scrapy_polite.commands.explainjson import OfflineLines, as_json
 from scrapy_polite.commands.explaintext import as_text
-from scrapy_polite.commands.explanation import Explainer, Explanation
+from scrapy_polite.commands.explanation import Explainer
+from scrapy_polite.commands.fields import Explanation
 from scrapy_polite.commands.proxies import EnvironmentProxies
 from scrapy_polite.config import Config
 from scrapy_polite.stores.base import Cause, open_store

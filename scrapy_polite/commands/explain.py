@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy_polite.commands.explainjson import OfflineLines, as_json
 from scrapy_polite.commands.explaintext import as_text
-from scrapy_polite.commands.explanation import Explainer, invalid
+from scrapy_polite.commands.explanation import Explainer
+from scrapy_polite.commands.fields import invalid
 from scrapy_polite.commands.lines import decoded, delivered, lines
 from scrapy_polite.commands.proxies import EnvironmentProxies
 from scrapy_polite.commands.stores import existing_store
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from scrapy_polite.commands.explanation import Explanation
+    from scrapy_polite.commands.fields import Explanation
     from scrapy_polite.naming.hosts import Invalid
 
 __all__ = ["add_options", "run"]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from scrapy_polite.commands.explanation import invalid, not_found
+from scrapy_polite.commands.fields import invalid, not_found
 from scrapy_polite.naming.hosts import Invalid, parse
 
 if TYPE_CHECKING:
-    from scrapy_polite.commands.explanation import Explainer, Explanation
+    from scrapy_polite.commands.explanation import Explainer
+    from scrapy_polite.commands.fields import Explanation
 
 __all__ = ["OfflineLines", "as_json"]
 

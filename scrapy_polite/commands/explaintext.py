@@ -13,7 +13,7 @@ from scrapy_polite.stores.base import Ruling
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scrapy_polite.commands.explanation import Explanation
+    from scrapy_polite.commands.fields import Explanation
     from scrapy_polite.guard.trail import Check
 
 __all__ = ["as_text"]

@@ -7,9 +7,10 @@ import math
 import sys
 import time
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_polite.commands import hand
+from scrapy_polite.commands.fields import charge, invalid, not_found, state, unjudged
 from scrapy_polite.commands.known import Known, reasons
 from scrapy_polite.dns.own import OwnAddresses
 from scrapy_polite.dns.resolver import Answer, NoAnswer, Resolver
@@ -31,88 +32,20 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from ipaddress import IPv6Network
 
+    from scrapy_polite.commands.fields import Explanation, Judged, Named, Planned
     from scrapy_polite.commands.proxies import EnvironmentProxies
     from scrapy_polite.config import Config
-    from scrapy_polite.limits.plan import Charge
     from scrapy_polite.naming.hosts import IPAddress, Target
     from scrapy_polite.politeness import Placed
-    from scrapy_polite.stores.base import Peek, Store
+    from scrapy_polite.stores.base import Store
 
-__all__ = ["Explainer", "Explanation", "Judged", "Planned", "invalid", "not_found"]
+__all__ = ["Explainer"]
 
 PATIENCE: Final = 10.0
 """Seconds in which a store must answer all that is asked of it for one URL."""
 
 MOST_POINTERS: Final = 4
 """Addresses of a host whose names are asked for: one takes half a second."""
-
-
-class Named(TypedDict):
-    """What is told by the whole URL."""
-
-    url: str
-    canonical: str | None
-    sent: str | None
-    source: str | None
-
-
-class Judged(TypedDict):
-    """What scheme, host, port and user-info tell, whatever the path."""
-
-    host: str | None
-    shown: str | None
-    port: int | None
-    domain: str | None
-    proxy: str | None
-    admitted: bool | None
-    reason: str | None
-    rule: str | None
-    range: str | None
-    allow: str | None
-    note: str | None
-    let_through: bool
-    checks: list[Check]
-    addresses: list[str]
-    pinned: str | None
-
-
-class Planned(TypedDict):
-    """What its keys and its kind tell."""
-
-    site: str | None
-    bucket: str | None
-    image_service: str | None
-    kind: str | None
-    cost: float | None
-    charges: list[dict[str, Any]]
-
-
-class Found(TypedDict):
-    """What only DNS and the store tell."""
-
-    chain: list[str]
-    ttl: float | None
-    pointers: list[dict[str, Any]]
-    origin: str | None
-    evidence: list[str]
-    confidence: float | None
-    edge: dict[str, Any] | None
-    aliases: list[str]
-    ruling: dict[str, Any] | None
-    keys: list[dict[str, Any]]
-    hold: dict[str, Any] | None
-    due_in: float
-
-
-class Explanation(Named, Judged, Planned, Found):
-    """The answer about one URL. Every field is always there; docs/commands.md says what each holds."""
-
-
-def invalid(url: str, why: Invalid) -> Explanation:
-    """The answer about what is no URL with a host."""
-    judged = _unjudged() | {"admitted": False, "reason": f"{why.reason}: {why.detail}", "rule": why.reason}
-    unplanned: Planned = {"site": None, "bucket": None, "image_service": None, "kind": None, "cost": None, "charges": []}
-    return {"url": url, "canonical": None, "sent": None, "source": None, **judged, **unplanned, **not_found()}
 
 
 class Explainer:
@@ -167,7 +100,7 @@ class Explainer:
 
     def judged(self, target: Target) -> Judged:
         policy = self._config.policy
-        found = _unjudged()
+        found = unjudged()
         found |= {
             "host": target.host,
             "shown": display_host(target.host),
@@ -206,7 +139,7 @@ class Explainer:
             "image_service": next((key for key in keys if key.startswith("imageservice:")), None),
             "kind": kind,
             "cost": charges[0].cost,
-            "charges": [_charge(charge) for charge in charges],
+            "charges": [charge(one) for one in charges],
         }
 
     def _refuse(
@@ -332,7 +265,7 @@ class Explainer:
         except StoreError as error:
             self._without_store(error)
             return
-        found["keys"] = [_state(key, peek) for key, peek in peeks.items()]
+        found["keys"] = [state(key, peek) for key, peek in peeks.items()]
         key, held = max(peeks.items(), key=lambda item: item[1].hold_in)
         found["due_in"] = max(max(peek.due_in, peek.hold_in) for peek in peeks.values())
         if held.hold_in > 0 and held.cause is not None:
@@ -359,52 +292,3 @@ class Explainer:
                 task.cancel()
                 found.append({"address": address, "names": [], "reason": "timeout"})
         return found
-
-
-def _unjudged() -> Judged:
-    return {
-        "host": None,
-        "shown": None,
-        "port": None,
-        "domain": None,
-        "proxy": None,
-        "admitted": None,
-        "reason": None,
-        "rule": None,
-        "range": None,
-        "allow": None,
-        "note": None,
-        "let_through": False,
-        "checks": [],
-        "addresses": [],
-        "pinned": None,
-    }
-
-
-def not_found() -> Found:
-    """What is said where neither DNS nor the store was asked."""
-    return {
-        "chain": [],
-        "ttl": None,
-        "pointers": [],
-        "origin": None,
-        "evidence": [],
-        "confidence": None,
-        "edge": None,
-        "aliases": [],
-        "ruling": None,
-        "keys": [],
-        "hold": None,
-        "due_in": 0.0,
-    }
-
-
-def _charge(charge: Charge) -> dict[str, Any]:
-    stated = {"key": charge.key, "cost": charge.cost, "rate": charge.rate, "burst": charge.burst}
-    return stated | ({"least": charge.least} if charge.least else {}) | ({"refundable": True} if charge.refundable else {})
-
-
-def _state(key: str, peek: Peek) -> dict[str, Any]:
-    cause = peek.cause
-    why = {"kind": cause.kind, "reason": cause.reason} if cause is not None else {"kind": None, "reason": None}
-    return {"key": key, "due_in": peek.due_in, "hold_in": peek.hold_in} | why
