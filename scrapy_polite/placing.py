@@ -247,7 +247,7 @@ class Placing(Recalling):
         return known
 
     async def _learn(self, host: str, known: Met) -> None:
-        """Judge the host anew where its evidence says something else than before, and write it down."""
+        """Judge the host anew where its evidence says something else than before, or has not for long, and write it down."""
         now = self._wall()
         points = pointing(known.evidence, now, self._table)
         said = (points.strong, points.weak, points.configuration, points.product, points.edge, points.peer, self._resets)
@@ -319,6 +319,8 @@ class Placing(Recalling):
             if host not in self._hosts:
                 neighbours.append(host)
             elif self._judge.knows(host):
+                # Written down in any case, and so entered for the next time.
+                self._hosts[host].written = 0.0
                 await self._learn(host, self._hosts[host])
         if neighbours:
             rows = await self._ask(self._store.kept, neighbours)
