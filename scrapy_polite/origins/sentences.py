@@ -55,49 +55,56 @@ def suspicion(suspect: Suspect) -> str:
 def _by_servers(placement: Placement, by: dict[str, list[Reason]], sure: str) -> str:
     host, origin = placement.host, _bare(placement.origin)
     strong = [reason for kind in ("cname", "peer", "address") for reason in by.get(kind, ())]
-    company = by.keys() & {"pointer", "certificate", "network"}
-    if placement.edge is None and not company and all(reason.hosts == 1 for reason in strong):
-        where = _listed(
-            [f"{'its CNAME' if reason.kind == 'cname' else 'its address'} {reason.value}" for reason in strong[:_SHOWN]]
-        )
+    alone = all(reason.hosts == 1 for reason in strong)
+    kinds = [kind for kind in _COMPANY if alone or kind != "network"]  # where an address is shared, neighbours add nothing
+    company = [_COMPANY[kind](by[kind][0]) for kind in kinds if kind in by]
+    if alone and not company and placement.edge is None:
+        where = " or ".join(f"its {'CNAME' if each.kind == 'cname' else 'address'} {each.value}" for each in strong[:_SHOWN])
         return f"{host} has servers of its own, as far as anybody has seen: no other known site has {where} {sure}."
     clauses = [_cname(reason) for reason in by.get("cname", ())[:_SHOWN]]
-    clauses += [_address(reason, ", which answered,") for reason in by.get("peer", ())]
-    clauses += [_address(reason) for reason in by.get("address", ())[:_SHOWN]]
-    for reason in by.get("pointer", ()):
-        clauses.append(f"the PTR name of its machine is in {reason.value}, as for {_others(reason)}, most of which look alike")
-    for reason in by.get("certificate", ()):
-        clauses.append(f"its certificate and its {_shown(reason.value.partition('/')[2])} are those of {_others(reason)}")
-    for reason in by.get("network", ()):
-        network, _, marker = reason.value.partition("/")
-        size = "64" if ":" in network else "24"
-        clauses.append(f"{_others(reason)} in its network {network}/{size} show {_shown(marker)} too")
+    clauses += [f"{_address(reason)}, and it answered from there" for reason in by.get("peer", ())]
+    clauses += [_address(reason) for reason in by.get("address", ())[: _SHOWN - len(by.get("peer", ()))]]
+    clauses += company
     if placement.edge is not None:
         return f"{host} is behind {placement.edge.label}; {_listed(clauses)}: its misses are charged to origin {origin} {sure}."
     return f"{host} is served by origin {origin}: {_listed(clauses)} {sure}."
 
 
+def _pointer(reason: Reason) -> str:
+    return f"the PTR name of its machine is in {reason.value}, as for {_others(reason)}, most of which look alike"
+
+
+def _certificate(reason: Reason) -> str:
+    marker = _shown(reason.value.partition("/")[2])
+    return f"its certificate and its {marker} are those of {_others(reason)}, most of which look alike"
+
+
+def _network(reason: Reason) -> str:
+    network, _, marker = reason.value.partition("/")
+    return f"{_others(reason)} in its network {network}/{64 if ':' in network else 24} show its {_shown(marker)} too"
+
+
+_COMPANY: Final = {"pointer": _pointer, "certificate": _certificate, "network": _network}
+
+
 def _by_marker(placement: Placement, by: dict[str, list[Reason]], sure: str) -> str:
-    names = [_shown(reason.value) for reason in by["marker"]]
-    are, it = ("are", "them") if len(names) > 1 else ("is", "it")
-    behind = (
-        f"{placement.host} is behind {placement.edge.label}"
-        if placement.edge
-        else f"DNS does not tell {placement.host}'s servers"
-    )
-    like = ", and its pages are set up like most of theirs" if "look" in by else ""
+    names = _listed([_shown(reason.value) for reason in by["marker"]])
+    is_found = "are found" if len(by["marker"]) > 1 else "is found"
+    if placement.edge is not None:
+        behind = f"{placement.host} is behind {placement.edge.label}"
+    else:
+        behind = f"DNS does not tell the servers of {placement.host}"
+    origin = _bare(placement.origin)
+    like = "its pages are set up like most of theirs: so its misses are charged there"
+    like = like if "look" in by else like.partition(": ")[2]
     if "control" in by:
         located, _, of = by["control"][0].value.partition(" of ")
         only = "only" if located == of else "nearly only"
-        return (
-            f"{behind}; its {_listed(names)} {are} found {only} on sites of origin {_bare(placement.origin)}"
-            f" ({located} of {of} located){like}: so its misses are charged there {sure}."
-        )
+        there = f"{is_found} {only} on sites of origin {origin} ({located} of {of} located)"
+        return f"{behind}; its {names} {there}, and {like} {sure}."
     crowd = max(reason.hosts for reason in by["marker"])
-    return (
-        f"{behind}; {crowd} sites show its {_listed(names)} and look alike, and too few that show {it} can be located{like}:"
-        f" they are taken as one origin, {_bare(placement.origin)} {sure}."
-    )
+    hidden = "look alike, and are hidden like it, so that they are taken as one origin"
+    return f"{behind}; {crowd} sites show its {names}, {hidden}, {origin} {sure}."
 
 
 def _by_domain(placement: Placement, reason: Reason, sure: str) -> str:
@@ -134,7 +141,7 @@ def _by_hand(placement: Placement, by: dict[str, list[Reason]]) -> str:
 
 def _crowd(placement: Placement, reason: Reason) -> str:
     if reason.kind == "alike":
-        return f"Most of the {reason.hosts} sites at {reason.value} whose pages are known look alike: one platform."
+        return f"Of {reason.hosts} sites at {reason.value} whose pages were looked at, most look alike: one platform."
     others = _many(reason.hosts - 1, "unrelated site", "unrelated sites")
     return f"{placement.host} shares {reason.value} with {others}, which look unlike each other: one shared host."
 
