@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 TROUBLE = (sqlite3.Error, OSError)
 """What becomes a `StoreError`."""
 
+LOGGED = 1_000
+"""Pages in the log (PATH-wal) after which they are put into the file; SQLite's own default."""
+
 FIND = """
 WITH asked(key) AS (VALUES {places})
 SELECT asked.key, coalesce(alias.root, asked.key), coalesce(slot.due, 0), coalesce(slot.last, 0), coalesce(hold.until, 0),
@@ -89,6 +92,7 @@ class SQLiteStore(SQLiteOrigins):
         self._alone = _Transaction(self)
         self._durably = _Transaction(self, durable=True)
         self._reading = _Transaction(self, alone=False)
+        self._filling = _Transaction(self, large=True)
         self._process = os.getpid()
         self._open = True
 
@@ -196,6 +200,14 @@ class SQLiteStore(SQLiteOrigins):
                 self._db.close()
                 self._files.close()
 
+    def _file_pages(self) -> None:
+        self._db.execute(f"PRAGMA wal_autocheckpoint = {LOGGED}")
+        if self._written >= LOGGED:
+            self._written = 0
+            # Others may be reading, or at the same: then some pages stay for the next time.
+            with suppress(sqlite3.Error):
+                self._db.execute("PRAGMA main.wal_checkpoint(PASSIVE)").fetchall()
+
     def _check(self) -> None:
         if not self._open:
             raise StoreError("the store was closed")
@@ -208,17 +220,19 @@ class SQLiteStore(SQLiteOrigins):
 
 class _Transaction:
     """`with` it: one transaction that no other process or thread of ours overlaps. `durable`: on the disk when it is left.
-    Not `alone`: it only reads, and other processes may go on.
+    Not `alone`: it only reads, and other processes may go on. `large`: it writes many pages, which go from the log to the file
+    when the others have had their turn: that waits for the disk, and the lock is theirs meanwhile.
 
     A class of its own, made once: `contextmanager` would take an eighth of a booking's time.
     """
 
-    __slots__ = ("_alone", "_durable", "_store")
+    __slots__ = ("_alone", "_durable", "_large", "_store")
 
-    def __init__(self, store: SQLiteStore, *, durable: bool = False, alone: bool = True) -> None:
+    def __init__(self, store: SQLiteStore, *, durable: bool = False, alone: bool = True, large: bool = False) -> None:
         self._store = store
         self._durable = durable
         self._alone = alone
+        self._large = large
 
     def __enter__(self) -> sqlite3.Connection:
         store = self._store
@@ -230,6 +244,8 @@ class _Transaction:
             try:
                 if self._durable:
                     store._db.execute("PRAGMA main.synchronous = FULL")
+                if self._large:
+                    store._db.execute("PRAGMA wal_autocheckpoint = 0")
                 # Deferred: who only reads locks nothing. Safe, since the lock's file keeps other writers out.
                 store._steps.execute("BEGIN")
             except BaseException:
@@ -269,6 +285,8 @@ class _Transaction:
         finally:
             if self._alone:
                 self._store._files.give()
+            if self._large:
+                self._store._file_pages()
 
 
 class _Found:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 # sqlite takes at least 999 variables in one statement (SQLITE_MAX_VARIABLE_NUMBER before 3.32).
 CHUNK = 900
 
+PAGES = 5
+"""That a host's writing changes in a large file, about: its row, two indexes, pointers and anchors."""
+
 DUE_OF_BOTH = """
 INSERT INTO slots.slot (key, due, last) SELECT ?, due, last FROM slots.slot WHERE key = ?
 ON CONFLICT (key) DO UPDATE SET due = max(due, excluded.due), last = max(last, excluded.last)
@@ -40,10 +43,13 @@ HOST = "SELECT host, origin, confidence, anchors, facts, version FROM host"
 class SQLiteOrigins(ByAnchors):
     """The part of `SQLiteStore` that is about origins."""
 
-    # Transactions: alone among all processes; alone, and on the disk afterwards; one that only reads.
+    # Transactions: alone among all processes; the same, and on the disk afterwards; the same, for many pages, which are counted
+    # in `_written`; one that only reads.
     _alone: AbstractContextManager[sqlite3.Connection]
     _durably: AbstractContextManager[sqlite3.Connection]
+    _filling: AbstractContextManager[sqlite3.Connection]
     _reading: AbstractContextManager[sqlite3.Connection]
+    _written = 0
     _wall: Callable[[], float]
 
     def merge(self, name: str, into: str) -> None:
@@ -97,7 +103,8 @@ class SQLiteOrigins(ByAnchors):
             return _ages(db, asked, int(self._wall()))
 
     def keep(self, hosts: Sequence[Kept]) -> int:
-        with self._alone as db:
+        with self._filling as db:
+            self._written += PAGES * len(hosts)
             return _keep(db, each_once(hosts), int(self._wall()))
 
     def kept(self, hosts: Iterable[str]) -> dict[str, Kept]:
@@ -167,8 +174,10 @@ class SQLiteOrigins(ByAnchors):
 
     def forget_hosts(self, idle: float, limit: int = 1000) -> int:
         now, limit = self._wall(), max(0, limit)
-        with self._alone as db:
-            return _forget(db, now - idle, int(now), limit)
+        with self._filling as db:
+            gone = _forget(db, now - idle, int(now), limit)
+            self._written += PAGES * gone
+            return gone
 
 
 def _root(db: sqlite3.Connection, name: str) -> str:
