@@ -53,7 +53,7 @@ def test_a_bucket_that_says_slow_down_is_held_and_the_one_beside_it_is_not(tmp_p
             POLITE_DNS_SERVERS=[dns],
             POLITE_ALLOW_PORTS=[server.port],
             POLITE_BUCKET_HOSTS={"store.test": "path"},
-            POLITE_BUCKET_RATE=20,
+            POLITE_BUCKET_RATE=10,
             POLITE_BUCKET_BURST=40,
             POLITE_COSTS={"image": 1},
             POLITE_LADDERS={"rate_limited": [HOLD]},
