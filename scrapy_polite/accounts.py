@@ -80,8 +80,9 @@ class Accounts:
             with suppress(NotNow):  # The spider is closing.
                 await self._admission.place_again(ticket.site, target)
 
-    def _stand(self, account: str) -> tuple[bool, str]:
-        return self._watching.all_bucket(account), self._watching.source(account)
+    def _stand(self, account: str) -> tuple[bool, bool, str]:
+        watching = self._watching
+        return watching.all_bucket(account), watching.some_bucket(account), watching.source(account)
 
     def _source(self, target: Target) -> str:
         """The key of whoever has the image behind the URL; "" where nothing tells, or it is the service."""

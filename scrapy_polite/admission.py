@@ -207,7 +207,9 @@ class Admission:
         found = self._placed.get(site)
         if found is not None:
             placed = self._placed[site] = await self._place(target, found.answer)
-            await self._tell(site, found, placed)
+            # Also with the same keys: how they are limited may be another.
+            if self.agenda is not None:
+                await self.agenda.placed(site, placed)
 
     async def watch(self) -> None:
         """Begin to follow what other processes learn and what people rule, until :meth:`unwatch`."""

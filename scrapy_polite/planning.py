@@ -24,8 +24,8 @@ logger = logging.getLogger(__name__)
 
 
 class Sort(NamedTuple):
-    """What is charged alike: the kind and the cost of a request, the keys that it is charged to, and the one of them that is
-    limited as a bucket is."""
+    """What is charged alike: the kind and the cost of a request, the keys that it is charged to, and the account among them
+    that behaves as a bucket, or of which a part does."""
 
     kind: str
     cost: float
@@ -60,7 +60,7 @@ class Planner:
         self, site: str, keys: tuple[str, ...], kind: str, cost: float | None = None, bucket: str | None = None
     ) -> tuple[Charge, ...]:
         """What a request of ``kind`` to ``site`` is charged on each of ``keys``; ``cost``: other than that of its kind;
-        ``bucket``: the one of ``keys`` that is limited as a bucket is."""
+        ``bucket``: as in :func:`~scrapy_polite.limits.plan.plan`."""
         least = max(self._least.get(site, 0.0), self._config.least_of(site))
         return plan(keys, self.cost(kind, keys) if cost is None else cost, self._config.limits, least, bucket)
 
@@ -75,9 +75,9 @@ class Planner:
         return self.costs.learned(origin) if self.costs is not None else ()
 
     def bucket_among(self, keys: tuple[str, ...]) -> str | None:
-        """The account of an image service among these keys, if all of it behaves as a bucket."""
+        """The account of an image service among these keys, if it, or a part of it, behaves as a bucket."""
         account = account_among(keys)
-        return account if account is not None and self.watching.all_bucket(account) else None
+        return account if account is not None and self.watching.some_bucket(account) else None
 
     def plan(self, request: Request, site: str, keys: tuple[str, ...]) -> tuple[str, tuple[Charge, ...]]:
         """The kind and the charges of one request: ``meta["polite_kind"]`` and ``meta["polite_cost"]`` win."""
@@ -96,15 +96,15 @@ class Planner:
         return Sort(kind, self.cost(kind, keys) if cost is None else cost, *self._charged(keys, request.url))
 
     def _charged(self, keys: tuple[str, ...], url: str) -> tuple[tuple[str, ...], str | None]:
-        """Which of the keys of its site a request is charged to, and which of them as a bucket: what an image service has
-        of its own costs nobody behind it anything."""
+        """Which of the keys of its site a request is charged to, and which of them behaves as a bucket: what an image service
+        has of its own costs nobody behind it anything."""
         account = account_among(keys)
         target = parse(url) if account is not None else None
         if account is None or target is None or isinstance(target, Invalid):
             return keys, None
-        if self.watching.behaviour(account, folder_of(account, target.path)) != "bucket":
-            return keys, None
-        return keys[: keys.index(account) + 1], account
+        if self.watching.behaviour(account, folder_of(account, target.path)) == "bucket":
+            keys = keys[: keys.index(account) + 1]
+        return keys, self.bucket_among(keys)
 
     def _complain(self, what: str) -> None:
         """Say what is wrong with a request, once."""

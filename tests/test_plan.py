@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_polite.limits.gcra import Demand
+from scrapy_polite.limits.gcra import Demand, Row, Wait, decide
 from scrapy_polite.limits.plan import FAMILIES, Charge, Limit, Limits, plan
 
 WIDTH = 50_000
@@ -225,5 +225,27 @@ def test_an_image_service_is_an_edge_unless_it_behaves_as_a_bucket() -> None:
     site, account = plan(keys[:2], 1, Limits(), bucket=keys[1])
     assert (site.refundable, account.refundable) == (False, False)
     assert (account.rate, account.burst) == (50.0, 100.0)
+    # A part of it that is none keeps its own rate, with as much time in advance.
+    part = plan(keys, 1, Limits(), bucket=keys[1])[1]
+    assert (part.rate, part.burst) == (20.0, 40.0)
+    assert part.tolerance(WIDTH) == account.tolerance(WIDTH)
     limits = Limits(overrides={keys[1]: {"rate": 3}})
     assert [(one.rate, one.burst) for one in plan(keys[1:2], 1, limits, bucket=keys[1])] == [(3.0, 100.0)]
+
+
+def test_a_part_of_an_account_that_is_a_bucket_does_not_keep_the_rest_waiting() -> None:
+    account, origin = "imageservice:imgix/acme", "origin:imgix/acme"
+    stored = tuple(charge.demand(WIDTH) for charge in plan([account], 1, Limits(), bucket=account))
+    rest = tuple(charge.demand(WIDTH) for charge in plan([account, origin], 1, Limits(), bucket=account))
+    rows: dict[str, Row] = {}
+    got, now = [], 10_000_000
+    for _ in range(500):
+        # The store has the bucket always busy; the rest asks as soon as it is told to.
+        for want, name in ((rest, "rest"), (stored, "stored")):
+            answer = decide(want, rows, now, 0)
+            if not isinstance(answer, Wait):
+                rows.update(answer[1])
+                got.append(name)
+        now += 20_000
+    assert got.count("rest") >= 0.9 * (10 * 1.8), "the rate of its misses"
+    assert got.count("stored") >= 0.9 * (10 * 50 - got.count("rest") * 2.5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import translate
 from typing import TYPE_CHECKING
 
@@ -225,8 +225,9 @@ def _moved(one: Mapping[str, str], other: Mapping[str, str]) -> set[str]:
 
 
 def plan(keys: Sequence[str], cost: float, limits: Limits, least: float = 0.0, bucket: str | None = None) -> tuple[Charge, ...]:
-    """The charges of one request that costs `cost` units: one a key, in the order given, each key once. `bucket`: the one among
-    them that is limited as a bucket is, whatever its family.
+    """The charges of one request that costs `cost` units: one a key, in the order given, each key once. `bucket`: an account
+    of an image service that behaves as a bucket. Where it is the last key it is limited as one; with others behind it, only
+    other parts of it behave so: it has its own rate, and as much time in advance as they, who would else never let it by.
 
     `least` (seconds between two starts, 0: none) is a wish about the site and goes to the site's charge alone.
 
@@ -234,10 +235,14 @@ def plan(keys: Sequence[str], cost: float, limits: Limits, least: float = 0.0, b
     on their miss budgets, by `MISS_RATE` and `MISS_BURST`. A `least` is a wish about every request: that charge stays as it
     is, in full.
     """
-    edge = any(key.startswith(_IN_FRONT) and key != bucket for key in keys)
+    alone = bucket is not None and keys[-1] == bucket
+    edge = any(key.startswith(_IN_FRONT) for key in keys) and not alone
     charges = []
     for key in dict.fromkeys(keys):
-        limit = limits.of(key, "bucket" if key == bucket else None)
+        limit = limits.of(key, "bucket" if alone and key == bucket else None)
+        if key == bucket and not alone:
+            stored = limits.of(key, "bucket")
+            limit = replace(limit, burst=max(limit.burst, stored.burst / stored.rate * limit.rate))
         own = least if key.startswith("site:") else 0.0
         if edge and not own and not key.startswith(_NEVER_BEHIND):
             burst = max(limit.burst, MISS_BURST * limit.rate)

@@ -216,6 +216,11 @@ class Watching:
         found = self._accounts.get(account)
         return found is not None and all(self.behaviour(account, folder) == "bucket" for folder in ("", *found.folders))
 
+    def some_bucket(self, account: str) -> bool:
+        """Whether some images of the account cost nobody else anything."""
+        found = self._accounts.get(account)
+        return found is not None and any(part.behaviour == "bucket" for part in (found.whole, *found.folders.values()))
+
     def source(self, account: str, first: str = "") -> str:
         """The key of whoever has nearly all images that the account resizes; "" where that is several, or nobody else.
         ``first``: what the URL at hand tells, as long as there was no answer."""
