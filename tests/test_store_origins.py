@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import random
 from dataclasses import replace
@@ -12,8 +13,11 @@ from anystore import SECOND, want
 
 from scrapy_polite.limits.gcra import Booked, Wait
 from scrapy_polite.stores.base import Cause, Held, Kept, News, Peek, Ruling, StoreError
+from scrapy_polite.stores.sqlite import SQLiteStore
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from anystore import Clock
 
     from scrapy_polite.stores.base import Store
@@ -613,3 +617,32 @@ def test_after_closing_every_answer_is_an_error(store: Store) -> None:
     ):
         with pytest.raises(StoreError, match="closed"):
             call()
+
+
+def test_what_only_reads_waits_for_no_other_process(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "store.sqlite")
+    version = store.keep([one := host("a.test", "address:203.0.113.7")])
+    store.merge("origin:o", "origin:p")
+    with (tmp_path / "store.sqlite-lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert store.kept(["a.test"]) == store.pointing_at(["address:203.0.113.7"], 5) == {"a.test": one}
+        assert store.news(0) == News(version, [one], ruled=False)
+        assert store.origins() == [("origin:p", 1)]
+        assert store.hosts_of("origin:p") == [one]
+        assert store.standing(["origin:o"]) == {"origin:o": "origin:p"}
+        assert store.rulings() == []
+        with pytest.raises(StoreError, match="held by another process"):
+            store.keep([one])
+    store.close()
+
+
+def test_a_step_that_fails_leaves_nothing_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    store = SQLiteStore(path)
+    since = store.keep([one := host("a.test", "one")])
+    with pytest.raises(StoreError):
+        store.keep([host("a.test", "two"), host("b.test"), host("c.test", facts=None)])  # type: ignore[arg-type]
+    assert store.news(0) == News(since, [one], ruled=False)
+    assert set(store.pointing_at(["one", "two"], 9)) == {"a.test"}
+    assert store.kept(["b.test"]) == {}
+    store.close()

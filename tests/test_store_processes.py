@@ -167,15 +167,16 @@ def test_names_stay_whole_and_due_times_never_go_back_while_who_merges_splits_an
     chance = random.Random(1)
     workers = [start(HAMMER, url, number) for number in range(4)]
     last = due(store)
-    moved = 0
-    end = time.monotonic() + 6
+    moved = killed = 0
+    end = time.monotonic() + 40
     try:
-        for number in range(4, 1_000):
-            step = time.monotonic() + 0.15
+        # The machine may be slow: until enough of them were killed while they worked.
+        while (killed < 12 or moved < 50) and time.monotonic() < end:
+            step = time.monotonic() + 0.25
             while time.monotonic() < step:
                 now = due(store)
                 assert all(now[name][1] >= last[name][0] for name in NAMES)
-                moved += now != last
+                moved += sum(now[name][0] > last[name][1] for name in NAMES)
                 last = now
                 standing = store.standing(NAMES)
                 assert all(standing[root] == root for root in standing.values())
@@ -184,15 +185,14 @@ def test_names_stay_whole_and_due_times_never_go_back_while_who_merges_splits_an
             assert victim.wait() == -signal.SIGKILL, "it ended by itself"
             assert victim.stdout is not None
             victim.stdout.close()
-            workers.append(start(HAMMER, url, number))
-            if time.monotonic() > end:
-                break
+            killed += 1
+            workers.append(start(HAMMER, url, 3 + killed))
     finally:
         for worker in workers:
             worker.kill()
             worker.communicate()
-    assert moved > 20
-    assert number > 10
+    assert killed >= 12
+    assert moved >= 50
     assert look("SELECT a.name FROM ALIAS a WHERE a.name = a.root") == []
     assert look("SELECT a.name FROM ALIAS a JOIN ALIAS b ON b.name = a.root") == []
     # A hold or a booking under an alias would be one that nobody obeys.
