@@ -64,6 +64,8 @@ class Placed:
     notes: tuple[str, ...] = ()
     front: Edge | None = None
     generation: object = None
+    cap: int | None = None
+    """Requests in flight at its origin, when it was placed."""
 
     @property
     def addresses(self) -> tuple[IPAddress, ...]:
@@ -229,7 +231,11 @@ class Admission:
             notes = (f"{target.host} is a custom domain of {shared}",)
             return await self.accounts.placed(Placed(answer, pinned, (target.site, shared), notes=notes), target)
         placement = await self.placing.place(target.host, answer)
-        return Placed(answer, pinned, self._keys(target.site, placement), placement, generation=self.placing.generation)
+        return self._at(Placed(answer, pinned, ()), target.site, placement)
+
+    def _at(self, found: Placed, site: str, placement: Placement) -> Placed:
+        keys, generation = self._keys(site, placement), self.placing.generation
+        return replace(found, keys=keys, placement=placement, generation=generation, cap=self.config.cap_of(keys[-1]))
 
     def _keys(self, site: str, placement: Placement) -> tuple[str, ...]:
         edge, host = placement.edge, placement.host
@@ -247,15 +253,13 @@ class Admission:
         return await self._anew(site, found, found.placement.host)
 
     async def _anew(self, site: str, found: Placed, host: str) -> Placed:
-        placement = self.placing.of(host)
-        keys, generation = self._keys(site, placement), self.placing.generation
-        placed = self._placed[site] = replace(found, keys=keys, placement=placement, generation=generation)
+        placed = self._placed[site] = self._at(found, site, self.placing.of(host))
         await self._tell(site, found, placed)
         return placed
 
     async def _tell(self, site: str, before: Placed | None, placed: Placed) -> None:
         """Whoever waits for the site waits under its new keys."""
-        if self.agenda is not None and before is not None and before.keys != placed.keys:
+        if self.agenda is not None and before is not None and (before.keys, before.cap) != (placed.keys, placed.cap):
             await self.agenda.placed(site, placed)
 
     async def _follow(self) -> None:

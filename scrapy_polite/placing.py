@@ -110,9 +110,9 @@ class Placing(Recalling):
         self._resets += 1
 
     @property
-    def generation(self) -> tuple[int, int, int]:
+    def generation(self) -> tuple[int, ...]:
         """Another one than before: placements may have changed."""
-        return self._resets, self._judge.generation, self._rulings.generation
+        return self._resets, self._judge.generation, self._rulings.generation, self._obeying.limits.generation
 
     # -- placing
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from scrapy_polite.commands.fields import Explanation
     from scrapy_polite.naming.hosts import Invalid
+    from scrapy_polite.stores.base import Store
 
 __all__ = ["add_options", "run"]
 
@@ -42,7 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(settings: BaseSettings, options: argparse.Namespace) -> int:
     """Explain every URL, in order. 0 if nothing speaks against fetching them all; 1 if one is refused, or has no address."""
     config = Config.from_settings(settings)
-    kept = None if options.offline else existing_store(config)
+    kept = None if options.offline else _looked_at(config)
     explainer = Explainer(config, EnvironmentProxies(settings, config.proxies | config.trusted_proxies), kept)
     fast = OfflineLines(explainer) if options.offline and options.json else None
     width = shutil.get_terminal_size((0, 0)).columns
@@ -80,6 +81,17 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
         loop.run_until_complete(_end(explainer))
         loop.close()
     return ended or (0 if good else 1)
+
+
+def _looked_at(config: Config) -> Store | None:
+    """The store, if there is one; what is said of a URL without a database that is away is worth more than nothing."""
+    try:
+        return existing_store(config)
+    except ValueError as error:
+        if config.store.startswith("sqlite:"):
+            raise
+        sys.stderr.write(f"{error}\nSo nothing is said of what is only in the store.\n")
+        return None
 
 
 def _asked(urls: list[str]) -> Iterator[tuple[bytes, bool]]:

@@ -120,7 +120,8 @@ def _placed(found: Explanation) -> Iterator[tuple[str, str]]:
     if found["proxy"] is not None:
         yield "through", f"the proxy {found['proxy']}, as the environment says"
     if found["origin"] is not None:
-        yield "origin", f"{found['origin']}, with a confidence of {found['confidence']:g}"
+        sure = f", with a confidence of {found['confidence']:g}" if found["confidence"] is not None else ""
+        yield "origin", f"{found['origin']}{sure}"
     if found["aliases"]:
         yield "also", ", ".join(found["aliases"])
     if found["edge"] is not None:

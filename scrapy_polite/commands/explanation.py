@@ -235,18 +235,17 @@ class Explainer:
 
     def _place(self, found: Explanation, placed: Placed, *, thoroughly: bool) -> None:
         """Where it is placed, why, and what that is called besides. `thoroughly`: and what is suspected of its addresses."""
-        placing, placement = self._politeness.placing, placed.placement
+        placing, placement, edge = self._politeness.placing, placed.placement, placed.edge
+        if edge is not None:
+            found["edge"] = {"provider": edge.provider, "label": edge.label, "because": edge.because}
         if placement is None:
             own = f"the URL names {placed.keys[0]}, which has a limit of its own whatever servers answer"
-            found["evidence"] = list(placed.evidence or (own,))
+            found |= {"origin": placed.origin, "evidence": list(placed.evidence or (own,))}
             return
-        found |= {"origin": placement.origin, "evidence": reasons(placing, placement)}
+        found |= {"origin": placement.origin, "evidence": [*reasons(placing, placement), *placed.notes]}
         if thoroughly:
             found["evidence"] += map(suspicion, placing.suspected_at(placement.host))
         found["confidence"] = placement.confidence
-        if placement.edge is not None:
-            edge = placement.edge
-            found["edge"] = {"provider": edge.provider, "label": edge.label, "because": edge.because}
         ruling = placing.ruling_on(placement.host)
         found["ruling"] = hand.as_json(ruling) if ruling is not None else None
         if self._known is not None:

@@ -159,22 +159,24 @@ class Limits:
         patterns.sort(key=lambda item: (-len(item[0]), item[0]))
         self._patterns = [(re.compile(translate(pattern)), stated) for pattern, stated in patterns]
         self.origins = tuple(sorted(key for key in self._exact if family(key) == "origin"))
+        self.generation = 0
+        """Grows whenever the limit of an origin may be another one than before."""
         self._roots: dict[str, str] = {}
         self._named: dict[str, list[str]] = {}
 
-    def stand(self, aliases: Mapping[str, str]) -> frozenset[str]:
+    def stand(self, aliases: Mapping[str, str]) -> None:
         """From now on each of `origins`, the names that are stated exactly, stands for what `aliases` says; itself if
-        nothing. Answers the names whose limit may be another one than before.
+        nothing.
 
         Where several names are one origin the strictest of their limits holds: a person has stated one for servers that
         are still among its.
         """
         roots = {name: aliases[name] for name in self.origins if aliases.get(name, name) != name}
-        changed = {key for one, other in ((roots, self._roots), (self._roots, roots)) for key in _moved(one, other)}
-        self._roots, self._named = roots, {}
-        for name, root in roots.items():
-            self._named.setdefault(root, []).append(name)
-        return frozenset(changed)
+        if roots != self._roots:
+            self.generation += 1
+            self._roots, self._named = roots, {}
+            for name, root in roots.items():
+                self._named.setdefault(root, []).append(name)
 
     def merge(self, name: str, into: str) -> None:
         """`name`, and all that stands for it, stands for `into` from now on."""
@@ -217,11 +219,6 @@ class Limits:
 def _stricter(one: Limit, other: Limit) -> Limit:
     caps = [cap for cap in (one.concurrency, other.concurrency) if cap is not None]
     return Limit(min(one.rate, other.rate), min(one.burst, other.burst), min(caps, default=None))
-
-
-def _moved(one: Mapping[str, str], other: Mapping[str, str]) -> set[str]:
-    """What stands for something in `one` that it does not stand for in `other`, and what for."""
-    return {key for name, root in one.items() if other.get(name) != root for key in (name, root)}
 
 
 def plan(keys: Sequence[str], cost: float, limits: Limits, least: float = 0.0, bucket: str | None = None) -> tuple[Charge, ...]:
