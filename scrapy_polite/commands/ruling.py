@@ -53,7 +53,7 @@ def _joined(known: Known, options: argparse.Namespace, now: float) -> dict[str, 
         raise ValueError("join needs two: the HOST, and the ORIGIN that it belongs to (an origin's name, or a host of it)")
     subject, left = _subject(known, options)
     origin = _origin(known, options.origin)
-    if subject.startswith("origin:") and known.ruling_on(subject) is None:
+    if subject.startswith("origin:") and left is not None and known.ruling_on(subject) is None:
         if left == origin:
             raise ValueError(f"{subject}: that and {options.origin} are one origin already; see `scrapy polite origins {left}`")
         subject = left  # The name that stands: what its hosts are charged to.
@@ -74,12 +74,12 @@ def _split(known: Known, options: argparse.Namespace, now: float) -> dict[str, A
     return _rule(known, Ruling(host, "split", own, *_said(options, now)), left)
 
 
-def _rule(known: Known, ruling: Ruling, left: str) -> dict[str, Any]:
+def _rule(known: Known, ruling: Ruling, left: str | None) -> dict[str, Any]:
     before = known.ruling_on(ruling.subject)
     if before is not None and before.origin != ruling.origin:
         undo(known.store, before)
     enact(known.store, ruling, left)
-    was = f" Before it was {left}." if left not in (ruling.origin, ruling.subject) else ""
+    was = f" Before it was {left}." if left not in (ruling.origin, ruling.subject, None) else ""
     done = f"{hand.sentence(ruling)}.{was} Running crawls obey within a second or two."
     return {**hand.as_json(ruling), "was": left, "removed": False, "done": done}
 
@@ -100,18 +100,16 @@ def _removed(known: Known, options: argparse.Namespace, verb: str) -> dict[str, 
     return {**hand.as_json(ruling), "was": was, "removed": True, "done": done}
 
 
-def _subject(known: Known, options: argparse.Namespace) -> tuple[str, str]:
-    """Whom it is about, a host or an origin's name, and the origin that stands for it now."""
+def _subject(known: Known, options: argparse.Namespace) -> tuple[str, str | None]:
+    """Whom it is about, a host or an origin's name, and the origin that stands for it now; None for a host that was not met."""
     text: str = options.host
     if text.startswith("origin:"):
         return text, _origin(known, text)
     host = hand.host_of(text)
     left = known.origin_of(host)
-    if left is None:
-        if not options.unseen:
-            near = hand.nearest(host, known.hosts())
-            raise ValueError(f"{text}: no crawl with this store has met {host}; {near} To rule before one does, add --unseen")
-        left = f"origin:{host}"
+    if left is None and not options.unseen:
+        near = hand.nearest(host, known.hosts())
+        raise ValueError(f"{text}: no crawl with this store has met {host}; {near} To rule before one does, add --unseen")
     return host, left
 
 

@@ -13,23 +13,23 @@ if TYPE_CHECKING:
 __all__ = ["enact", "name_for", "undo", "undo_lapsed"]
 
 
-def name_for(store: Store, host: str, left: str) -> str:
+def name_for(store: Store, host: str, left: str | None) -> str:
     """The name of the origin that a host has for itself when it is split off from `left`: ``origin:<host>``, unless others
-    are called so."""
+    are called so. None: nobody has met it."""
     name = f"origin:{host}"
     stands = store.standing([name])[name]
     others = any(kept.origin == name and kept.host != host for kept in store.hosts_of(name, 10_000))
     return f"origin:hand/{host}" if name == left or stands not in (name, left) or others else name
 
 
-def enact(store: Store, ruling: Ruling, left: str) -> None:
-    """Keep a ruling, and do what it says. `left`: the origin that its subject belonged to before."""
+def enact(store: Store, ruling: Ruling, left: str | None) -> None:
+    """Keep a ruling, and do what it says. `left`: the origin that its subject belonged to before, if any."""
     store.rule(ruling)
-    if ruling.verb == "split":
+    if ruling.verb == "split" and left is not None:
         # For a moment one with the old one: so it starts from its due time and hold, and nobody bursts through either.
         store.merge(ruling.origin, left)
         store.split(ruling.origin, left)
-    elif ruling.subject.startswith("origin:"):
+    elif ruling.verb == "join" and ruling.subject.startswith("origin:"):
         store.merge(ruling.subject, ruling.origin)
 
 
