@@ -299,6 +299,9 @@ class Placing(Recalling):
         anchors = list(dict.fromkeys(anchor for _, points in made for anchor in (*points.strong, *points.weak)))
         ages = await self._ages(anchors)
         names = await self._ask(self._store.standing, [origin_name(anchor) for anchor in anchors])
+        # Of the others, which nobody was ever told, no store need know what they stand for.
+        used = {row.origin for row in rows}
+        names = {name: root for name, root in names.items() if root != name or name in used}
         for number, (host, points) in enumerate(made, 1):
             self._judge.learn(host, points, ages)
             heapq.heappush(self._expiring, (points.expires, host))
