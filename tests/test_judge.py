@@ -415,3 +415,52 @@ def test_rented_machines_and_balancers_are_no_edge(address: str, chain: tuple[st
     points = pointing(looked_up(Evidence("www.a.com"), Lookup(chain, (address,), TTL, NOW)), NOW)
     assert points.edge is None
     assert points.strong == (*(f"cname:{name}" for name in chain), f"address:{address}")
+
+
+def test_crowds_that_shrink_towards_what_they_have_in_common_become_one_origin() -> None:
+    court = Court()
+    both = hosts(2, "both")
+    court.hear(seen(host, ["203.0.113.1", "203.0.113.2"]) for host in both)
+    for address, prefix in (("203.0.113.1", "a"), ("203.0.113.2", "b")):
+        court.hear(seen(host, [address]) for host in hosts(28, prefix))
+    assert len(court.origins(hosts(28, "a") + hosts(28, "b"))) == 2
+    for host in hosts(28, "a")[20:]:
+        court.judge.forget(host)
+    assert len(court.origins(hosts(20, "a") + hosts(28, "b"))) == 2
+    for host in hosts(28, "a")[18:20]:
+        court.judge.forget(host)
+    assert len(court.origins(hosts(18, "a") + hosts(28, "b"))) == 1
+
+
+def test_a_marker_gathers_what_customers_have_at_an_edge_until_its_servers_are_found() -> None:
+    court = Court()
+    court.hear(seen(host, ["13.224.0.1"], [f"d{n}abc.cloudfront.net"], headers=PLATFORM) for n, host in enumerate(hosts(6)))
+    assert len(court.origins(hosts(6))) == 1
+    court.hear(seen(host, [f"198.51.{n}.7"], headers=PLATFORM) for n, host in enumerate(hosts(3, "d")))
+    assert len(court.origins(hosts(6))) == 6
+
+
+def test_an_anchor_that_lives_again_alone_has_its_name_back() -> None:
+    court = Court()
+    court.hear(seen("a.com", ["203.0.113.1", "203.0.113.2"]))
+    assert court.origins(["a.com"]) == {"origin:203.0.113.1"}
+    court.hear(seen("a.com", ["203.0.113.2"]))
+    assert court.changes() == [("merge", "origin:203.0.113.1", "origin:203.0.113.2")]
+    court.hear(seen("b.com", ["203.0.113.1"]))
+    assert court.changes() == [("split", "origin:203.0.113.1", "origin:203.0.113.2")]
+    assert court.origins(["a.com", "b.com"]) == {"origin:203.0.113.1", "origin:203.0.113.2"}
+
+
+def test_what_lies_behind_a_self_service_name_is_how_the_platform_is_made() -> None:
+    court = Court()
+    front = "waws-prod-am2-21.sip.azurewebsites.windows.net"
+    court.hear(seen(host, ["203.0.113.5"], [f"{host[4:6]}.azurewebsites.net", front]) for host in hosts(5))
+    assert len(court.origins(hosts(5))) == 5
+
+
+def test_a_site_is_located_where_it_answered() -> None:
+    court = Court()
+    for number, host in enumerate(hosts(9)):
+        court.hear(seen(host, [f"198.51.{number}.7", "203.0.113.7"], headers=PLATFORM, peer="203.0.113.7"))
+    court.hear(seen("hidden.com", [EDGE_ADDRESS], headers=PLATFORM))
+    assert court.place("hidden.com").origin == "origin:203.0.113.7"

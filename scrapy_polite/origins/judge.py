@@ -119,16 +119,16 @@ class Judge:
             self._links.touched.add(anchor)
         return anchor
 
-    def _take_out(self, host: Host) -> Sequence[tuple[Anchor, Anchor | None]]:
+    def _take_out(self, host: Host) -> Sequence[tuple[Anchor, list[Anchor]]]:
         heirs = self._names.heirs_of(host)
         self._count(host, -1)
         return heirs
 
-    def _bury(self, host: Host | None, heirs: Sequence[tuple[Anchor, Anchor | None]]) -> None:
+    def _bury(self, host: Host | None, heirs: Sequence[tuple[Anchor, list[Anchor]]]) -> None:
         """Forget the anchors that nobody points at any more; of those whose names were given, the names live on."""
-        for anchor, heir in heirs:
+        for anchor, company in heirs:
             if not anchor.n:
-                self._names.hand_over(anchor, heir)
+                self._names.hand_over(anchor, company)
         for anchor in (*host.strong, *host.weak) if host is not None else ():
             if not anchor.n and not anchor.named:
                 self._anchors.pop(anchor.text, None)

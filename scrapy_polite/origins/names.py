@@ -50,18 +50,17 @@ class Names:
             anchor.named = True
             self._touched.add(anchor)
 
-    def heirs_of(self, host: Host) -> list[tuple[Anchor, Anchor | None]]:
-        """Before a host is taken out: named anchors that nobody else points at, and who has their names then."""
-        dying = [anchor for anchor in (*host.strong, *host.weak) if anchor.n == 1]
-        found: list[tuple[Anchor, Anchor | None]] = []
-        for anchor in dying:
-            if anchor.named:
-                left = anchor.component.members.difference(dying) if anchor.component else ()
-                found.append((anchor, min(left, key=lambda other: other.order, default=None)))
-        return found
+    def heirs_of(self, host: Host) -> list[tuple[Anchor, list[Anchor]]]:
+        """Before a host is taken out: named anchors that nobody else points at, and who may have their names then."""
+        return [
+            (anchor, list(anchor.component.members) if anchor.component else [])
+            for anchor in (*host.strong, *host.weak)
+            if anchor.n == 1 and anchor.named
+        ]
 
-    def hand_over(self, anchor: Anchor, heir: Anchor | None) -> None:
-        """Nobody points at an anchor any more."""
+    def hand_over(self, anchor: Anchor, company: list[Anchor]) -> None:
+        """Nobody points at an anchor any more: the oldest of its company that lives has its name."""
+        heir = min((other for other in company if other.n), key=lambda other: other.order, default=None)
         if heir is not None:
             heir.named = True
             self._heirs[anchor] = heir
