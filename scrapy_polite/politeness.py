@@ -208,7 +208,7 @@ class Politeness(Admission):
         if self.placing.listens(ticket.host, ticket.kind):
             reply = Reply(ticket.peer, status, ticket.kind, headers, certificate_of(certificate), time.time())
             await self.learned(site, reply)
-        if status == SLOW_DOWN and ticket.shared.startswith("bucket:"):
+        if status == SLOW_DOWN and ticket.shared.startswith("bucket:") and ticket.edge is None:
             site = ticket.shared  # Also where a custom domain stands before it: it is the bucket that has enough.
         hold = self._hearing.listen(site, status, headers, ticket.sent or now, now, time.time())
         self.refunds.heard(ticket, status, headers, refused=hold is not None)

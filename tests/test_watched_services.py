@@ -14,7 +14,7 @@ from loopback import Answer, Arrival, Crawl, Server, crawl, ports
 from nameserver import Script, name_server_in_a_thread
 
 from scrapy_polite.limits.plan import MISS_BURST, MISS_RATE
-from scrapy_polite.telemetry.events import Sent
+from scrapy_polite.telemetry.events import HeldEvent, Sent
 from scrapy_polite.telemetry.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -185,3 +185,16 @@ def test_a_service_that_turns_out_to_fetch_from_many_has_a_key_of_its_own(tmp_pa
     assert keys(charges[0]) == [ACCOUNT, "origin:127.0.0.1"]
     assert [ACCOUNT, OWN] in map(keys, charges), "while they are of two"
     assert [ACCOUNT, "origin:127.0.0.1"] in map(keys, charges[20:]), "when nearly all of the last are of one"
+
+
+def test_a_service_that_is_busy_is_held_and_not_the_bucket_that_it_fetches_from(tmp_path: Path) -> None:
+    where = "http://hearth.imgix.net:PORT/https%3A%2F%2Fphotos.s3.eu-west-1.amazonaws.com"
+    count = itertools.count()
+
+    def busy(arrival: Arrival) -> Answer:
+        return Answer(b"") if next(count) else Answer(b"", 503, {"Retry-After": "1"})
+
+    _, charges, _ = fetched(tmp_path, busy, images(3, where))
+    assert keys(charges[0]) == [ACCOUNT, "bucket:s3/photos"]
+    held = {event.key for event in Ledger.read(tmp_path / "ledger.sqlite") if isinstance(event, HeldEvent)}
+    assert held == {ACCOUNT}
