@@ -103,10 +103,13 @@ class Nginx:
             connection.getresponse().read()
         connection.close()
 
-    def seen(self) -> list[Seen]:
-        """What it was asked for and has answered, in order."""
-        lines = (self._folder / "access.log").read_text(encoding="utf-8").splitlines()
-        return [Seen(float(at), host, cached, path) for at, host, cached, path in (line.split(" ", 3) for line in lines)]
+    def seen(self, since: float) -> list[Seen]:
+        """What it was asked for and has answered, in order. A line may be written a little later than its answer is sent, so
+        what was before is told apart by its time."""
+        lines = (self._folder / "access.log").read_text(encoding="utf-8").splitlines(keepends=True)
+        fields = (line.rstrip("\n").split(" ", 3) for line in lines if line.endswith("\n"))
+        found = [Seen(float(at), host, cached, path) for at, host, cached, path in fields]
+        return [one for one in found if one.at > since]
 
     def _configure(self) -> None:
         servers = (

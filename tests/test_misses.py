@@ -106,13 +106,13 @@ def test_origins_see_their_rate_at_any_hit_rate_and_the_crawl_is_faster_the_more
             edge.warm(host, cached)
             origin._answer = page
             origin.arrivals.clear()
-        before = len(edge.seen())
         in_turn = [url for group in zip(*(_stretched(one, 400) for one in urls), strict=True) for url in group if url]
         with name_server_in_a_thread("127.0.0.1", script) as dns:
             options = settings(dns, edge.port, CLOSESPIDER_TIMEOUT=SECONDS)
+            opened = time.time()
             with start(IN_ORDER.format(urls=in_turn), tmp_path, **options) as running:
                 done = running.end()
-        seen = edge.seen()[before:]
+        seen = edge.seen(since=opened)
     assert done.code == 0, done.log
     assert done.stats["polite/edge/hit"] > 100, done.log
     began = min(one.at for one in seen)
@@ -151,18 +151,17 @@ def test_when_the_hit_rate_falls_to_nothing_and_when_the_headers_vanish_the_orig
         edge.warm(HOST, [*cached, *later])
         origin._answer = page
         origin.arrivals.clear()
-        before = len(edge.seen())
         everything = [*urls, *(f"http://{HOST}:{edge.port}{path}" for path in later)]
         with name_server_in_a_thread("127.0.0.1", names([HOST])) as dns:
-            ledger = tmp_path / "limits.ledger.sqlite"
+            ledger, opened = tmp_path / "limits.ledger.sqlite", time.time()
             with start(IN_ORDER.format(urls=everything), tmp_path, **settings(dns, edge.port)) as running:
-                running.until(lambda: len(edge.seen()) - before >= fast - 10)
+                running.until(lambda: len(edge.seen(since=opened)) >= fast - 10)
                 edge.purge()
                 purged = time.monotonic()
-                running.until(lambda: len(edge.seen()) - before >= fast + fallen)
+                running.until(lambda: len(edge.seen(since=opened)) >= fast + fallen)
                 edge.fall_silent()
                 done = running.end()
-        seen = edge.seen()[before:]
+        seen = edge.seen(since=opened)
         assert done.code == 0, done.log
         assert len(done.urls()) == len(everything), done.log
         arrivals = [arrival.at for arrival in origin.arrivals]
