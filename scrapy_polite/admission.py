@@ -39,6 +39,12 @@ logger = logging.getLogger(__name__)
 REMEMBERED: Final = 50_000
 """Hosts whose placing, Crawl-delay and refusals are kept in memory; the oldest goes first."""
 
+TIDY: Final = 600.0
+"""Seconds between two looks for what the store may forget."""
+
+IDLE: Final = 30 * 86_400.0
+"""Seconds after which a key, or a host that nobody has visited, is forgotten: longer than any crawl goes by what it was told."""
+
 LOOK_AROUND: Final = 1.0
 """Seconds between two looks at what other processes and people have changed."""
 
@@ -263,11 +269,14 @@ class Admission:
             await self.agenda.placed(site, placed)
 
     async def _follow(self) -> None:
-        pause, generation = LOOK_AROUND, self.placing.generation
+        pause, generation, tidied = LOOK_AROUND, self.placing.generation, time.monotonic()
         while True:
             await asyncio.sleep(pause)
             try:
                 await self.placing.look_around()
+                if time.monotonic() - tidied > TIDY:
+                    tidied = time.monotonic()
+                    await self.placing.tidy(IDLE)
             except StoreError:
                 continue  # Whoever wants a slot says so.
             began = time.monotonic()

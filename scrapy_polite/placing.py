@@ -213,6 +213,11 @@ class Placing(Recalling):
         await self._write_strayed()
         await self._obeying.look(self._wall())
 
+    async def tidy(self, idle: float) -> None:
+        """Let the store forget some of what has not been met for so many seconds. ``StoreError`` as the store has it."""
+        await self._ask(self._store.purge, idle)
+        await self._ask(self._store.forget_hosts, idle)
+
     async def close(self) -> None:
         self.closing = True
         for task in self._asking:

@@ -42,7 +42,6 @@ STORE_INSIDES = {
     "stores.sqliteorigins",
     "stores.memory",
     "stores.memoryorigins",
-    "stores.anchored",
     "stores.files",
     "stores.schema",
     "stores.postgres",

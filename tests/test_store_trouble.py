@@ -180,7 +180,7 @@ class TestPostgres:
         """The store alone knows which origin that is; by itself the crawl would have given it another name, and a rate."""
         database = own_server.database()
         store = open_store(database.url)
-        store.origin(["address:127.0.0.2"], "origin:platform")
+        store.merge("origin:127.0.0.2", "origin:platform")
         store.close()
         with Server() as server, Server(address="127.0.0.2") as other:
             source = MEETS.format(url=server.url, other=other.url.replace("127.0.0.1", "127.0.0.2"))

@@ -137,10 +137,6 @@ class Store(Protocol):
         """All live holds, by key."""
         ...
 
-    def origin(self, anchors: Sequence[str], name: str) -> str:
-        """The name of the origin that `anchors` belong to; if none is known, they belong to `name` from now on."""
-        ...
-
     def merge(self, name: str, into: str) -> None:
         """`name` and `into` are one origin from now on, with all names that are one with either.
 

@@ -93,9 +93,6 @@ class LookOnly:
     def settle(self, key: str, micros: int) -> None:
         """Dropped."""
 
-    def origin(self, anchors: Sequence[str], name: str) -> str:
-        return self._store.standing([name])[name]
-
     def merge(self, name: str, into: str) -> None:
         """Dropped."""
 

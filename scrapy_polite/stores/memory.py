@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from scrapy_polite.limits.gcra import NEW, Booked, Demand, Row, Wait, decide, settled, take
 
-from .anchored import ByAnchors
 from .base import MICRO, Cause, Held, Peek, StoreError, checked, hold_micros, settle_micros
 from .memoryorigins import Known
 
@@ -26,7 +25,7 @@ def monotonic_micros() -> int:
     return time.monotonic_ns() // 1000
 
 
-class MemoryStore(ByAnchors):
+class MemoryStore:
     """A `Store` in memory. `clock` answers microseconds and never goes back; `wall` the seconds of the wall clock."""
 
     blocking = False

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .anchored import ByAnchors
 from .base import DAY, Kept, News, Ruling, StoreError, checked, each_once, hold_micros
 from .pgtext import array, texts, whole
 
@@ -66,7 +65,7 @@ RULINGS = RULING + "r.until IS NULL OR r.until > polite.clock() / 1e6 ORDER BY r
 LAPSED = RULING + "r.until <= polite.clock() / 1e6 ORDER BY r.subject"
 
 
-class PostgresOrigins(ByAnchors):
+class PostgresOrigins:
     """The part of `PostgresStore` that is about origins."""
 
     _session: Session

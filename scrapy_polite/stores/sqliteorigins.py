@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .anchored import ByAnchors
 from .base import DAY, Kept, News, Ruling, checked, each_once
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ GROUP BY 1 ORDER BY 1 LIMIT ?
 HOST = "SELECT host, origin, confidence, anchors, facts, version FROM host"
 
 
-class SQLiteOrigins(ByAnchors):
+class SQLiteOrigins:
     """The part of `SQLiteStore` that is about origins."""
 
     # Transactions: alone among all processes; the same, and on the disk afterwards; the same, for many pages, which are counted
