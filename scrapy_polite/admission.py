@@ -43,7 +43,7 @@ TIDY: Final = 600.0
 """Seconds between two looks for what the store may forget."""
 
 IDLE: Final = 30 * 86_400.0
-"""Seconds after which a key, or a host that nobody has visited, is forgotten: longer than any crawl goes by what it was told."""
+"""Seconds after which a key or a host that nobody has met is forgotten: longer than any crawl goes by what it was told."""
 
 LOOK_AROUND: Final = 1.0
 """Seconds between two looks at what other processes and people have changed."""
@@ -209,6 +209,12 @@ class Admission:
             found = self._placed.get(site, found)
             if found.placement is not None:
                 await self._anew(site, found, found.placement.host)
+
+    def referred(self, host: str, page: str) -> None:
+        """The page with this URL refers to a host."""
+        found = parse(page)
+        if not isinstance(found, Invalid):
+            self.placing.referred(host, page, found.host)
 
     async def place_again(self, site: str, target: Target) -> None:
         """Something else than DNS has told more of what limits a site that was placed."""

@@ -68,6 +68,8 @@ class ListenerMiddleware:
         ticket = self._politeness.tickets.get(request)
         if ticket is None:
             return response  # Nothing was sent for it.
+        if ticket.edge is not None and (page := request.headers.get("Referer")) is not None:
+            self._politeness.referred(ticket.host, page.decode("latin-1"))
         served = await self._politeness.hear(ticket, response.status, headers_of(response), response.certificate)
         return response if served else await self._again(request, f"its site is held after status {response.status}")
 

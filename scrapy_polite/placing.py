@@ -14,6 +14,7 @@ import time
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from scrapy_polite.addressnames import AddressNames
 from scrapy_polite.booker import RETRY
 from scrapy_polite.errors import NotNow
 from scrapy_polite.obeying import Obeying
@@ -21,6 +22,7 @@ from scrapy_polite.origins.anchors import pointing
 from scrapy_polite.origins.evidence import Evidence, Lookup, joined, looked_up, pointed, replied
 from scrapy_polite.origins.judge import Judge, Placement
 from scrapy_polite.origins.links import origin_name
+from scrapy_polite.origins.referrers import Referrers
 from scrapy_polite.recalling import Met, Recalling
 from scrapy_polite.remembering import Remembering
 from scrapy_polite.stores.base import Kept, StoreError
@@ -29,10 +31,10 @@ from scrapy_polite.telemetry.events import Merged
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from scrapy_polite.addressnames import Said
     from scrapy_polite.booker import Booker
     from scrapy_polite.dns.resolver import Answer, Resolver
     from scrapy_polite.limits.plan import Limits
-    from scrapy_polite.naming.hosts import IPAddress
     from scrapy_polite.origins.edges import EdgeTable
     from scrapy_polite.origins.evidence import Reply
     from scrapy_polite.origins.names import Change
@@ -65,11 +67,6 @@ READ_AGAIN: Final = 60.0
 WRITE_AGAIN: Final = 1_800.0
 """Seconds after which evidence is written that says the same as before, only later: half of the shortest life of a fact."""
 
-AT_AN_ADDRESS: Final = 64
-"""Hosts that are told the name of their address when it comes; those that are placed later find it."""
-
-KNOWN_NAMES: Final = 20_000
-
 
 class Placing(Recalling):
     """One per crawl. ``wall`` answers unix seconds: evidence outlives processes and reboots."""
@@ -86,16 +83,14 @@ class Placing(Recalling):
     ) -> None:
         self._booker = booker
         self._store = booker.store
-        self._resolver = resolver
         self._table = table
         self._threshold = threshold
         self._ledger = ledger
         self._wall = wall
         self._hosts: dict[str, Met] = Remembering(MOST)
-        self._names: dict[str, tuple[Sequence[str], float, float]] = Remembering(KNOWN_NAMES)
-        self._at: dict[str, list[str]] = Remembering(KNOWN_NAMES)
-        self._asking: set[asyncio.Task[None]] = set()
+        self._names = AddressNames(resolver, wall, self._named)
         self._version: int | None = None
+        self._referrers = Referrers()
         self._obeying = Obeying(booker, limits)
         self._rulings = self._obeying.rulings
         self._resets = 0
@@ -127,8 +122,8 @@ class Placing(Recalling):
                 known = await self._known(host)
                 known.evidence = looked_up(known.evidence, lookup)
                 for address in lookup.addresses:
-                    if address in self._names:
-                        known.evidence = pointed(known.evidence, address, *self._names[address])
+                    if (said := self._names.of(address)) is not None:
+                        known.evidence = pointed(known.evidence, address, *said)
                 await self._learn(host, known)
                 break
             except StoreError as error:
@@ -138,7 +133,7 @@ class Placing(Recalling):
                 raise NotNow("the spider is closing")
         placement = self.of(host)
         if placement.edge is None:
-            self._ask_for_names(host, answer.addresses[0])
+            self._names.ask(host, answer.addresses[0])
         return placement
 
     async def recall(self, host: str) -> Placement | None:
@@ -163,7 +158,12 @@ class Placing(Recalling):
             assert known is not None
             assert known.placement is not None
             placement = known.placement
-        return self._rulings.over(placement)
+        return self._rulings.over(self._referrers.over(placement))
+
+    def referred(self, host: str, page: str, by: str) -> None:
+        """A page of the host ``by`` refers to a host: that may tell whose a name is that an edge has given."""
+        if self._table.row_of_name(host) is not None and by != host and by in self._hosts:
+            self._referrers.heard(host, page, self.of(by).origin)
 
     def has_answered(self, host: str) -> bool:
         """Whether any response of the host has told what it is, here or in an earlier crawl."""
@@ -220,9 +220,7 @@ class Placing(Recalling):
 
     async def close(self) -> None:
         self.closing = True
-        for task in self._asking:
-            task.cancel()
-        await self.asked()
+        await self._names.close()
 
     # -- inside
 
@@ -364,34 +362,13 @@ class Placing(Recalling):
             self._booker.owe(lambda: store.split(name, into))
         logger.info("Origins: %s: %s: %s", change.kind, f"{name} and {into}", change.because)
 
-    # -- names of addresses
-
-    def _ask_for_names(self, host: str, address: IPAddress) -> None:
-        """Nobody waits for them: a request needs none."""
-        text = str(address)
-        if text in self._names or self.closing:
+    async def _named(self, host: str, address: str, said: Said) -> None:
+        """One of the host's addresses has names."""
+        known = self._hosts.get(host)
+        if known is None:
             return
-        hosts = self._at.get(text)
-        if hosts is None:
-            self._at[text] = [host]
-            task = asyncio.ensure_future(self._name(address))
-            self._asking.add(task)
-            task.add_done_callback(self._asking.discard)
-        elif len(hosts) < AT_AN_ADDRESS and host not in hosts:
-            hosts.append(host)
-
-    async def _name(self, address: IPAddress) -> None:
-        text, now = str(address), self._wall()
-        pointer = await self._resolver.pointer(address)
-        hosts = self._at.pop(text, [])
-        if not pointer.names:
-            return
-        said = self._names[text] = (pointer.names, now, max(1.0, pointer.expires - time.monotonic()))
-        for host in hosts:
-            known = self._hosts.get(host)
-            if known is not None:
-                known.evidence = pointed(known.evidence, text, *said)
-                try:
-                    await self._learn(host, known)
-                except StoreError as error:
-                    self._booker.trouble(error)
+        known.evidence = pointed(known.evidence, address, *said)
+        try:
+            await self._learn(host, known)
+        except StoreError as error:
+            self._booker.trouble(error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from scrapy_polite.origins.anchors import pointing
@@ -10,6 +9,7 @@ from scrapy_polite.origins.anchors import pointing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from scrapy_polite.addressnames import AddressNames
     from scrapy_polite.origins.anchors import Pointing
     from scrapy_polite.origins.edges import EdgeTable
     from scrapy_polite.origins.evidence import Evidence
@@ -42,7 +42,7 @@ class Met:
 class Recalling:
     """A part of :class:`~scrapy_polite.placing.Placing`. Only of hosts that it has placed."""
 
-    _asking: set[asyncio.Task[None]]
+    _names: AddressNames
     _hosts: dict[str, Met]
     _judge: Judge
     _rulings: Rulings
@@ -51,7 +51,7 @@ class Recalling:
 
     async def asked(self) -> None:
         """When the names of addresses are there that were asked for."""
-        await asyncio.gather(*self._asking, return_exceptions=True)
+        await self._names.asked()
 
     def evidence_of(self, host: str) -> tuple[Evidence, Pointing]:
         """What is known of a host, and what that points at."""

@@ -67,6 +67,11 @@ def test_a_name_at_the_edge_itself() -> None:
     assert placed.edge.provider == "cloudfront"
 
 
+def test_names_that_an_edge_gives_to_its_customers_share_nothing() -> None:
+    placed = [place(f"zone{number}.b-cdn.net", [], addresses("203.0.113.9")) for number in range(2)]
+    assert [one.origin for one in placed] == ["origin:zone0.b-cdn.net", "origin:zone1.b-cdn.net"]
+
+
 def test_an_address_literal_is_its_own_origin() -> None:
     assert place("203.0.113.7", [], addresses("203.0.113.7")).origin == "origin:203.0.113.7"
     assert place("2001:db8::1", [], addresses("2001:db8::1")).origin == "origin:2001:db8::1"

@@ -95,7 +95,8 @@ def pointing(evidence: Evidence, now: float, table: EdgeTable = KNOWN) -> Pointi
     weak += dict.fromkeys(anchor for anchor, _ in beside)
     # What self-service sites show is their platform's.
     weak += (f"{'platform' if tenant else 'marker'}:{marker}" for marker in markers)
-    weak.append(f"domain:{own}")
+    # An edge's own names have its domain in common and nothing else.
+    weak.append(f"domain:{own if table.row_of_name(host) is None else host}")
     return Pointing(
         strong=(*(f"cname:{name}" for name in names), *(f"address:{address}" for address in sorted(addresses))),
         weak=tuple(weak),

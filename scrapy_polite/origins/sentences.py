@@ -32,6 +32,8 @@ def sentences(placement: Placement) -> tuple[str, ...]:
         first = _untold(placement, sure)
     elif "marker" in by:
         first = _by_marker(placement, by, sure)
+    elif "referrer" in by:
+        first = _by_referrers(placement, by["referrer"][0], sure)
     elif "domain" in by:
         first = _by_domain(placement, by["domain"][0], sure)
     else:
@@ -115,6 +117,14 @@ def _by_domain(placement: Placement, reason: Reason, sure: str) -> str:
         f"{placement.host} {behind}shows nothing that tells its servers; {found} of {reason.value} that can be located {verb}"
         f" served by origin {_bare(placement.origin)}: so its misses are charged there {sure}."
     )
+
+
+def _by_referrers(placement: Placement, reason: Reason, sure: str) -> str:
+    count, _, of = reason.value.partition(" of ")
+    where = placement.edge.label if placement.edge is not None else "an edge"
+    pages = f"all {of} pages that refer to it are" if count == of else f"{reason.value} pages that refer to it are"
+    origin = _bare(placement.origin)
+    return f"{placement.host} is a name of {where}; {pages} served by origin {origin}: so its misses are charged there {sure}."
 
 
 def _untold(placement: Placement, sure: str) -> str:
