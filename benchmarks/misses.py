@@ -1,6 +1,6 @@
 """What an edge lets through to its origin, in virtual time: at any hit rate, and when it falls.
 
-    python -m benchmarks.misses [--short] [--json FILE] [--rates 1 2 5 10 20] [--in-flight 8 32] [--cost 1] [--seconds 360]
+    python -m benchmarks.misses [--short] [--json FILE] [--rates 1 2 5 10 20] [--in-flight 8 32] [--cost 1]
 
 GCRA, plans, the store's rows and the line at the wire are the package's own, on a clock that jumps from event to event.
 Modelled are the edge (a hit after 30 ms, a miss after 300 ms, times 0.7 to 1.6) and a crawler that always has something to
@@ -256,7 +256,7 @@ def main() -> int:
     parser.add_argument("--in-flight", type=int, nargs="+", default=[8, 32])
     parser.add_argument("--cost", type=float, default=1)
     parser.add_argument("--seconds", type=int, default=480)
-    parser.add_argument("--seeds", type=int, default=3, help="runs of each cell: the worst of them counts")
+    parser.add_argument("--seeds", type=int, default=2, help="runs of each cell: the worst of them counts")
     options = parser.parse_args()
     report = Report("misses", options)
     found = list(figures(options))
