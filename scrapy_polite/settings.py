@@ -152,7 +152,8 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
         {},
         'a dict from keys or patterns to `{"rate": ..., "burst": ..., "concurrency": ...}`',
         "Limits of single keys, over the defaults. An exact key wins over a pattern, a longer pattern over a shorter: "
-        '`{"origin:sites.platform.example": {"rate": 5}, "bucket:*": {"burst": 20}}`.',
+        '`{"origin:sites.platform.example": {"rate": 5}, "bucket:*": {"burst": 20}}`. A limit for an origin by name goes on to '
+        "apply when that name has become an alias; of several the strictest holds.",
         forms.mapping,
     ),
     Setting(

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+import time
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from nameserver import Script, name_server
 from scrapy.settings import Settings
 
-from scrapy_polite.commands import explainjson
+from scrapy_polite.commands import explainjson, explanation
 from scrapy_polite.commands.explainjson import OfflineLines, as_json
 from scrapy_polite.commands.explaintext import as_text
 from scrapy_polite.commands.explanation import Explainer
 from scrapy_polite.commands.fields import Explanation
 from scrapy_polite.commands.proxies import EnvironmentProxies
 from scrapy_polite.config import Config
-from scrapy_polite.stores.base import Cause, open_store
+from scrapy_polite.stores.base import Cause, Ruling, StoreError, open_store
+from scrapy_polite.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from postgres import Database
 
     from scrapy_polite.stores.base import Store
 
@@ -298,6 +302,38 @@ def test_every_key_is_shown_with_what_the_store_knows_of_it(tmp_path: Path) -> N
         "reason": "429, Retry-After: 600",
     }
     assert found["due_in"] == origin["hold_in"]
+
+
+def test_a_store_in_a_database_is_looked_at_as_a_file_is(database: Database) -> None:
+    store = open_store(database.url)
+    store.hold("origin:shop.test", 600.0, Cause("rate_limited", "429, Retry-After: 600", True))
+    store.merge(f"origin:{PUBLIC}", "origin:shop.test")
+    store.rule(Ruling("www.shop.test", "join", f"origin:{PUBLIC}", "ann", "as they say", time.time(), None))
+    before = store.news(0)
+    kept = open_store(database.url)
+    found = online("http://www.shop.test/", lambda says: says.add("www.shop.test", (60, "A", PUBLIC)), kept)
+    assert (found["origin"], found["aliases"]) == ("origin:shop.test", [f"origin:{PUBLIC}"])
+    assert found["ruling"] is not None
+    assert found["ruling"]["reason"] == "as they say"
+    assert found["hold"] is not None
+    assert store.news(0) == before
+    assert store.ages([f"address:{PUBLIC}"], allot=False) == {}, "explaining writes nothing"
+    store.close()
+
+
+def test_a_store_that_fails_on_the_way_is_done_without(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(explanation, "PATIENCE", 0.3)
+    kept = MemoryStore()
+
+    def away(*_: object) -> NoReturn:
+        raise StoreError("the disk is gone")
+
+    monkeypatch.setattr(kept, "kept", away)
+    found = online("http://www.shop.test/", lambda says: says.add("www.shop.test", (60, "A", PUBLIC)), kept)
+    assert (found["admitted"], found["origin"], found["keys"]) == (True, f"origin:{PUBLIC}", [])
+    assert "The store cannot be read" in capsys.readouterr().err
 
 
 # -- for people
