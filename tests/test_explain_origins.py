@@ -125,25 +125,26 @@ CLOUDINARY = "https://res.cloudinary.com/hearth/image/upload/1.jpg"
             TENANTS,
             """
             www.tenant-a.test is served by origin sites.platform.test: its CNAME is sites.platform.test, as for 3 other
-            sites, and its address 93.184.216.10, which answered, is shared with 3 other sites (confidence 0.99). Most
-            of the 4 sites at 93.184.216.10 whose pages are known look alike: one platform.
+            sites, and its address 93.184.216.10 is shared with 3 other sites, and it answered from there (confidence
+            0.99). Of 4 sites at 93.184.216.10 whose pages were looked at, most look alike: one platform.
             """,
         ),
         (
             "http://www.white-a.test/",
             "origin:93.185.0.7",
             """
-            www.white-a.test is served by origin 93.185.0.7: its address 93.185.0.7, which answered, is shared with no
-            other site, and its certificate and its header x-label are those of 3 other sites (confidence 0.99).
+            www.white-a.test is served by origin 93.185.0.7: its address 93.185.0.7 is shared with no other site, and it
+            answered from there, and its certificate and its header x-label are those of 3 other sites, most of which
+            look alike (confidence 0.99).
             """,
         ),
         (
             "http://www.hosted-a.test/",
             "origin:93.187.1.1",
             """
-            www.hosted-a.test is served by origin 93.187.1.1: its address 93.187.1.1, which answered, is shared with 11
-            other sites (confidence 0.98). www.hosted-a.test shares 93.187.1.1 with 11 unrelated sites, which look
-            unlike each other: one shared host.
+            www.hosted-a.test is served by origin 93.187.1.1: its address 93.187.1.1 is shared with 11 other sites, and
+            it answered from there (confidence 0.98). www.hosted-a.test shares 93.187.1.1 with 11 unrelated sites, which
+            look unlike each other: one shared host.
             """,
         ),
         (
@@ -177,9 +178,9 @@ CLOUDINARY = "https://res.cloudinary.com/hearth/image/upload/1.jpg"
             """
             www.tenant-d.test was split off by hand: it is an origin of its own, www.tenant-d.test (ann: moved out).
             Without the ruling: www.tenant-d.test is served by origin sites.platform.test: its CNAME is
-            sites.platform.test, as for 3 other sites, and its address 93.184.216.10, which answered, is shared with 3
-            other sites (confidence 0.99). Most of the 4 sites at 93.184.216.10 whose pages are known look alike: one
-            platform.
+            sites.platform.test, as for 3 other sites, and its address 93.184.216.10 is shared with 3 other sites, and
+            it answered from there (confidence 0.99). Of 4 sites at 93.184.216.10 whose pages were looked at, most look
+            alike: one platform.
             """,
         ),
         (
@@ -216,7 +217,9 @@ def test_machines_of_one_operator_and_a_pool_of_addresses_are_one_origin(explain
     (farm, *_) = explained["http://www.farm-a.test/"]["evidence"]
     assert "the PTR name of its machine is in farm.test" in farm
     (pool, *_) = explained["http://www.pool-a.test/"]["evidence"]
-    assert pool.startswith("www.pool-a.test is served by origin 93.186.1.1: its address 93.186.1.1, which answered, is shared")
+    assert pool.startswith(
+        "www.pool-a.test is served by origin 93.186.1.1: its address 93.186.1.1 is shared with 2 other sites, "
+    )
 
 
 def test_a_suspected_edge_is_said_to_be_one_with_the_line_that_confirms_it(explained: dict[str, Explanation]) -> None:
