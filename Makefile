@@ -13,7 +13,7 @@ FUZZ_SECONDS ?= 60
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test fuzz compare bench-limits edges lint types docs clean
+.PHONY: help demo test fuzz compare bench-limits bench-origins edges lint types docs clean
 
 help:
 	@echo 'make demo      set up, crawl the town politely, and prove it (DEMO="--short" for a quick one)'
@@ -22,6 +22,7 @@ help:
 	@echo 'make compare   the same town with stock Scrapy, with AutoThrottle, and with scrapy_polite: one table'
 	@echo 'make bench-limits  what the limits cost and how well they are kept (BENCH="--short" for a quick one)'
 	@echo 'make edges     renew the table of edges from what the providers publish (EDGES="--from DIR" from files)'
+	@echo 'make bench-origins  how well hosts are put together by what they share, on made-up webs (BENCH="--short" for a quick one)'
 	@echo 'make lint types docs'
 
 $(READY): setup.cfg pyproject.toml
@@ -84,6 +85,9 @@ bench-limits: $(READY)
 # The lists of today, with today's date; what looks wrong is refused, and nothing is written then.
 edges: $(READY)
 	$(BIN)/python -m tools.make_edges --dated $$(date -u +%Y-%m) $(EDGES)
+
+bench-origins: $(READY)
+	$(BIN)/python -m benchmarks.origins $(BENCH)
 
 lint: $(READY)
 	$(BIN)/ruff check .

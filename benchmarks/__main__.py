@@ -27,6 +27,7 @@ SHORT = {
     "explain": ["--short"],
     "costs": ["--short"],
     "misses": ["--short"],
+    "origins": ["--short"],
 }
 """Every benchmark, and its short form."""
 

@@ -32,7 +32,7 @@ from benchmarks.judging import Bench, evidence_of, judged, pointings
 from benchmarks.partitions import KindScore, Score, baselines, same, score
 from benchmarks.reporting import Aim, Report, arguments
 from benchmarks.worlds import World, make
-from scrapy_polite.origins.edges import KNOWN, EdgeTable
+from scrapy_polite.origins.edges import KNOWN, EdgeTable, Entry, OwnEdges, Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -46,9 +46,8 @@ PRECISION, RECALL, PLACING_US = 0.99, 0.95, 50.0
 
 def confirmed(world: World) -> EdgeTable:
     """The table with a row of the operator's for the CDN that it does not know."""
-    return KNOWN.with_rows(
-        [NetworkRow("regiocdn", "RegioCDN", tuple(map(ip_network, world.unknown_edge)), "shared", "the operator", "2027-01")]
-    )
+    row = Row("regiocdn", "RegioCDN", "cdn", "shared", "the operator", "2027-01")
+    return KNOWN.with_rows(OwnEdges(tuple(Entry(row, None, ip_network(address)) for address in world.unknown_edge)))
 
 
 def compared(world: World) -> dict[str, Score]:

@@ -210,7 +210,7 @@ def behind_two_edges(b: Builder, size: int, kind: str, marks: bool) -> None:
 def by_edge_name(b: Builder, size: int) -> None:
     """The platform's own name stands before an edge: a customer's name at the CDN, or the platform's zone on it."""
     brand, domain = operator(b)
-    look, way = software(b, brand), b.random.choice(("saas", "saas", "cloudfront", "fastly", "azure", "akamai"))
+    look, way = software(b, brand), b.random.choice(("saas", "saas", "cloudfront", "fastly", "azure", "akamai", "long"))
     own = b.domain().partition(".")[0]
     code = f"{b.random.getrandbits(56):014x}"
     chains = {
@@ -218,13 +218,19 @@ def by_edge_name(b: Builder, size: int) -> None:
         "cloudfront": (f"d{code}.cloudfront.net",),
         "fastly": (f"{brand}.map.fastly.net",),
         "azure": (f"{brand}-{own}.azurefd.net",),
+        # A name for each tenant, one for all of them, the customer's at the edge, and a map of the edge's.
+        "long": (
+            f"website-cdn.{domain}",
+            f"website-cdn.{domain}.mdc.edgesuite.net",
+            f"a{b.random.randrange(99, 2000)}.b.akamai.net",
+        ),
         "akamai": (f"sites.{domain}.edgekey.net", f"e{b.random.randrange(1000, 99999)}.dscb.akamaiedge.net"),
     }
-    provider = {"saas": "cloudflare"}.get(way, way)
+    provider = {"saas": "cloudflare", "long": "akamai"}.get(way, way)
     addresses = edge_addresses(b, provider)
     for _ in range(size):
         draft = tenant(b, "edge_name", domain, (), look, 300.0)
         in_front(b, draft, provider)
-        draft.chain = chains[way]
+        draft.chain = (f"{draft.host}.hosting.{domain}", *chains[way]) if way == "long" else chains[way]
         if b.random.random() < 0.5:
             draft.addresses = addresses
