@@ -15,6 +15,9 @@ SHARE: Final = 0.10
 TWICE: Final = 0.10
 """Of the faulty, how many have a second fault."""
 
+LEFT: Final = ("shared_host", "hoster_machine", "family", "parked", "address_platform")
+"""Where sites move away from, while others stay there."""
+
 FAULTS: Final = {
     "no response": 2.0,
     "error page": 1.5,
@@ -32,7 +35,7 @@ FAULTS: Final = {
 
 def spoil(b: Builder) -> None:
     """Puts faults into a tenth of the drafts of every kind."""
-    places = [draft.addresses for draft in b.drafts if draft.front is None and draft.addresses]
+    places = [draft.addresses for draft in b.drafts if draft.kind in LEFT]
     for draft in b.drafts:
         if b.random.random() < SHARE:
             count = 2 if b.random.random() < TWICE else 1
@@ -74,6 +77,9 @@ def _stale(b: Builder, draft: Draft, places: list[tuple[str, ...]]) -> None:
     draft.asked = min(30 * DAY, draft.ttl * 10 ** random.uniform(0.3, 2.6))
     draft.seen = random.uniform(1.0, HOUR) if random.random() < 0.5 else draft.asked
     if draft.history is None and random.random() < 1 / 3:
-        before, now, moved = random.choice(places), draft.addresses, draft.asked * random.uniform(0.1, 0.9)
+        before, now, moved = (b.address(),), draft.addresses, draft.asked * random.uniform(0.1, 0.9)
+        if random.random() < 0.7:
+            # An IPv6 address there was its own, as likely as not; those who have stayed have theirs.
+            before = tuple(address for address in random.choice(places) if ":" not in address)
         draft.peer = ""
         draft.history = lambda age: before if age > moved else now
