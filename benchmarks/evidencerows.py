@@ -12,10 +12,9 @@ from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from scrapy_polite.origins.anchors import pointing
-
 from benchmarks.judging import Bench, evidence_of
 from benchmarks.worlds import make
+from scrapy_polite.origins.anchors import pointing
 from scrapy_polite.stores.base import Kept, open_store
 
 if TYPE_CHECKING:
@@ -96,16 +95,10 @@ def _sites(rows: int) -> Iterator[Kept]:
         first.append(Kept(host, placed.origin, placed.confidence, (*seen.strong, *seen.weak), evidence.as_json()))
     copy = 0
     while True:
-        for site in first:
-            yield (
-                site
-                if not copy
-                else Kept(
-                    f"{copy}.{site.host}",
-                    f"{site.origin}.{copy}",
-                    site.confidence,
-                    tuple(f"{anchor}.{copy}" for anchor in site.anchors),
-                    site.facts,
-                )
-            )
+        yield from (_again(row, copy) for row in first) if copy else first
         copy += 1
+
+
+def _again(row: Kept, copy: int) -> Kept:
+    anchors = tuple(f"{anchor}.{copy}" for anchor in row.anchors)
+    return Kept(f"{copy}.{row.host}", f"{row.origin}.{copy}", row.confidence, anchors, row.facts)

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrapy_polite.origins.anchors import Pointing, pointing
-from scrapy_polite.origins.judge import Judge
-
 from scrapy_polite.origins.edges import KNOWN, EdgeTable
 from scrapy_polite.origins.evidence import Evidence, looked_up, pointed, replied
+from scrapy_polite.origins.judge import Judge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy_polite.origins.judge import Placement
-
     from benchmarks.worlds import Site, World
+    from scrapy_polite.origins.judge import Placement
 
 POINTER_TTL = 86_400.0
 

@@ -25,13 +25,12 @@ from statistics import fmean, median
 from time import process_time
 from typing import TYPE_CHECKING
 
-from scrapy_polite.origins.anchors import Pointing, pointing
-
 from benchmarks.evidencerows import stored
 from benchmarks.judging import Bench, evidence_of, judged, pointings
 from benchmarks.partitions import KindScore, Score, baselines, same, score
 from benchmarks.reporting import Aim, Report, arguments
 from benchmarks.worlds import World, make
+from scrapy_polite.origins.anchors import Pointing, pointing
 from scrapy_polite.origins.edges import KNOWN, EdgeTable, Entry, OwnEdges, Row
 
 if TYPE_CHECKING:

@@ -11,8 +11,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.partitions import same, score
+from benchmarks.evidencerows import stored
+from benchmarks.judging import judged, pointings
+from benchmarks.origins import PRECISION, RECALL, confirmed, same_in_any_order
+from benchmarks.partitions import baselines, same, score
 from benchmarks.worlds import Site, World, make
+from scrapy_polite.origins.edges import KNOWN
 
 SCALE = 0.15
 
@@ -102,3 +106,42 @@ def test_a_perfect_partition_and_one_of_single_hosts_have_the_scores_they_should
 def test_partitions_are_compared_by_who_is_together_not_by_name() -> None:
     assert same({"a": 1, "b": 1, "c": 2}, {"a": "x", "b": "x", "c": "y"})
     assert not same({"a": 1, "b": 1, "c": 2}, {"a": 1, "b": 2, "c": 2})
+
+
+def test_the_table_knows_every_edge_and_platform_that_the_world_puts_in_front(world: World) -> None:
+    for one in world.sites:
+        if one.kind in ("edge_independent", "edge_name", "edge_headers", "edge_hidden") and "stale DNS" not in one.fault:
+            lookup = one.lookups[-1]
+            by_name = any(KNOWN.row_of_name(name) for name in lookup.chain)
+            assert by_name or all(KNOWN.row_of_address(address) for address in lookup.addresses), one
+        elif one.kind == "unknown_cdn":
+            assert not any(KNOWN.row_of_address(address) for address in one.lookups[-1].addresses)
+
+
+def test_the_aims_hold_on_a_small_world(world: World) -> None:
+    hosts = [one.host for one in world.sites]
+    found = score(world.sites, judged(hosts, pointings(world, confirmed(world))))
+    assert found.precision >= PRECISION, found
+    assert found.recall >= RECALL, found
+    for name, keys in baselines(KNOWN).items():
+        assert found.f1 > score(world.sites, keys(world.sites)).f1, name
+
+
+def test_an_unknown_edge_is_one_origin_until_it_is_confirmed(world: World) -> None:
+    hosts = [one.host for one in world.sites]
+    behind = [one for one in world.sites if one.kind == "unknown_cdn" and not one.fault]
+    before = judged(hosts, pointings(world))
+    assert len({before[one.host] for one in behind}) == 1
+    after = judged(hosts, pointings(world, confirmed(world)))
+    assert len({after[one.host] for one in behind}) == len(behind)
+
+
+def test_three_orders_of_arrival_give_one_partition(world: World) -> None:
+    assert same_in_any_order(world)
+
+
+def test_evidence_is_written_to_sqlite_and_loaded_one_site_at_a_time() -> None:
+    found = stored(2_000)
+    assert found.found
+    assert found.near >= 1
+    assert 0 < found.megabytes < 20

@@ -77,7 +77,8 @@ def _stale(b: Builder, draft: Draft, places: list[tuple[str, ...]]) -> None:
     draft.asked = min(30 * DAY, draft.ttl * 10 ** random.uniform(0.3, 2.6))
     draft.seen = random.uniform(1.0, HOUR) if random.random() < 0.5 else draft.asked
     if draft.history is None and random.random() < 1 / 3:
-        before, now, moved = (b.address(),), draft.addresses, draft.asked * random.uniform(0.1, 0.9)
+        now, moved = draft.addresses, draft.asked * random.uniform(0.1, 0.9)
+        before: tuple[str, ...] = (b.address(),)
         if random.random() < 0.7:
             # An IPv6 address there was its own, as likely as not; those who have stayed have theirs.
             before = tuple(address for address in random.choice(places) if ":" not in address)
