@@ -87,6 +87,7 @@ def test_headers_are_known(name: str, kind: str | None) -> None:
     "name",
     [
         *("PHPSESSID", "connect.sid", "ASP.NET_SessionId", "wp-settings-12", "wp-settings-time-7", "_ga_4Z0KXB2M9P", "__cf_bm"),
+        *("_ga", "_gat", "_gat_UA-1234-5", "_gac_UA-1234-5", f"PrestaShop-{'0a' * 16}"),
         *("JSESSIONID", "incap_ses_1234_56789", "wordpress_logged_in_0123456789abcdef0123456789abcdef", "_shopify_y", "AWSALB"),
         *("ASPSESSIONIDQACBDRTS", "phpbb3_a1b2c_sid", "laravel_session", "SESS0123456789abcdef0123456789abcdef"),
     ],
@@ -95,7 +96,7 @@ def test_cookies_of_software_are_known(name: str) -> None:
     assert is_software_cookie(name)
 
 
-@pytest.mark.parametrize("name", ["_acme_session", "acme_tenant", "ACMESESSID"])
+@pytest.mark.parametrize("name", ["_acme_session", "acme_tenant", "ACMESESSID", "_galmav_session", "_gather_sid"])
 def test_a_platforms_own_cookie_is_not(name: str) -> None:
     assert not is_software_cookie(name)
 

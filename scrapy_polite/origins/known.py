@@ -51,9 +51,9 @@ _VOLATILE_BEGINNINGS: Final = (
     *("access-control-", "ratelimit", "sec-", "x-amz-meta-", "x-b3-", "x-goog-", "x-ms-", "x-rate-limit-", "x-ratelimit-"),
 )
 _COOKIE_BEGINNINGS: Final = (
-    *(".aspnetcore.", "__host-next-auth.", "__secure-next-auth.", "__utm", "_ga", "_hj", "_pk_", "_shopify_", "aspsessionid"),
-    *("bigipserver", "cookielawinfo-", "incap_ses_", "joomla_", "nlbi_", "phpbb", "sess#", "ssess#", "visid_incap_"),
-    *("wordpress_", "wp-settings-", "wp_woocommerce_session_"),
+    *(".aspnetcore.", "__host-next-auth.", "__secure-next-auth.", "__utm", "_ga_", "_gac_", "_gat_", "_hj", "_pk_"),
+    *("_shopify_", "aspsessionid", "bigipserver", "cookielawinfo-", "incap_ses_", "joomla_", "nlbi_", "phpbb", "prestashop-"),
+    *("sess#", "ssess#", "visid_incap_", "wordpress_", "wp-settings-", "wp_woocommerce_session_"),
 )
 
 
