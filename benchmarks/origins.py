@@ -203,7 +203,8 @@ def main() -> None:
         [[store.rows, store.megabytes, store.write_us, store.load_us, store.near_us]],
     )
     worst_p, worst_r = min(one.precision for one in known), min(one.recall for one in known)
-    slowest = max(row["pointing"] + row["learn"] + row["place"] for row in costs)
+    placing = max(row["learn"] + row["place"] for row in costs)
+    whole = max(row["pointing"] + row["learn"] + row["place"] for row in costs)
     report.finish(
         {
             "scores": {
@@ -218,7 +219,13 @@ def main() -> None:
             Aim("pairwise precision, edges known, worst seed", f"{PRECISION}", f"{worst_p:.4f}", worst_p >= PRECISION),
             Aim("pairwise recall, worst seed", f"{RECALL}", f"{worst_r:.4f}", worst_r >= RECALL),
             Aim("three orders of arrival", "one partition", "one" if orders else "several", orders),
-            Aim("a site pointed, learned and placed", f"under {PLACING_US:.0f} us", f"{slowest:.1f} us", slowest < PLACING_US),
+            Aim("a site learned and placed", f"under {PLACING_US:.0f} us", f"{placing:.1f} us", placing < PLACING_US),
+            Aim(
+                "... its anchors made from its evidence, too",
+                f"under {PLACING_US:.0f} us",
+                f"{whole:.1f} us",
+                whole < PLACING_US,
+            ),
             Aim(
                 f"{store.rows:,} sites in SQLite, loaded one by one",
                 "they fit",
