@@ -34,7 +34,7 @@ from scrapy_polite.origins.anchors import Pointing, pointing
 from scrapy_polite.origins.edges import KNOWN, EdgeTable, Entry, OwnEdges, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 TUNED_ON = (1, 2, 3, 4)
 REPORTED = (301, 302, 303)
@@ -99,10 +99,10 @@ def cost(sites: int) -> dict[str, float]:
         seen: dict[str, Pointing] = {}
         took: dict[str, list[float]] = {"pointing": [], "learn": [], "place": []}
 
-        def timed(what: str, call: object, items: Sequence[object]) -> None:
+        def timed(what: str, call: Callable[[str], object], items: Sequence[str]) -> None:
             begun = process_time()
             for item in items:
-                call(item)  # type: ignore[operator]
+                call(item)
             took[what].append((process_time() - begun) / len(items) * 1e6)
 
         def learn(host: str) -> None:
