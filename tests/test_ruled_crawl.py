@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from loopback import Arrival, Server, crawl, start
+from loopback import Answer, Arrival, Server, crawl, start
 from nameserver import Script, name_server_in_a_thread
 
 from scrapy_polite.stores.base import Ruling, open_store
@@ -113,3 +114,23 @@ def test_the_limit_of_a_name_that_is_an_alias_holds_for_the_origin_from_the_firs
         assert len(done.urls()) == 12, done.log
         gaps = server.gaps()
         assert min(gaps) >= 0.25 - 0.05 - 0.03, gaps
+
+
+def test_the_cap_of_a_name_that_becomes_an_alias_holds_for_a_crawl_that_is_under_way(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        server = stack.enter_context(Server(lambda arrival: Answer(wait=0.2), address=ONE))
+        options = settings(server.port) | {
+            "POLITE_ORIGIN_RATE": 100.0,
+            "POLITE_LIMITS": {f"origin:{OTHER}": {"concurrency": 1}},
+        }
+        running = stack.enter_context(start(spider(server.port, 400, ONE), tmp_path, **options))
+        running.until(lambda: len(server.arrivals) > 30)
+        store = open_store(f"sqlite:{tmp_path}/limits.sqlite")
+        stack.callback(store.close)
+        at = time.monotonic()
+        store.merge(f"origin:{OTHER}", f"origin:{ONE}")
+        running.until(lambda: time.monotonic() > at + OBEYED + 1.5)
+        assert rate_of(server.arrivals, at - 0.5, at) > 12, "several at once"
+        one_by_one = [arrival.at for arrival in server.arrivals if arrival.at > at + OBEYED]
+        assert len(one_by_one) >= 4
+        assert min(later - earlier for earlier, later in pairwise(one_by_one)) > 0.19
