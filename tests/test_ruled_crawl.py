@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import pytest
 from loopback import Answer, Arrival, Server, crawl, start
 from nameserver import Script, name_server_in_a_thread
 
@@ -53,13 +54,19 @@ def settings(port: int) -> dict[str, object]:
     }
 
 
-def test_two_origins_that_are_one_by_hand_share_a_rate_at_once_and_until_it_runs_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_two_origins_that_are_one_by_hand_share_a_rate_at_once_and_until_it_runs_out(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    url = f"sqlite:{tmp_path}/limits.sqlite" if kind == "sqlite" else request.getfixturevalue("database").url
     with ExitStack() as stack:
         one = stack.enter_context(Server(address=ONE))
         other = stack.enter_context(Server(address=OTHER, port=one.port))
-        running = stack.enter_context(start(spider(one.port, 170, ONE, OTHER), tmp_path, **settings(one.port)))
+        running = stack.enter_context(
+            start(spider(one.port, 170, ONE, OTHER), tmp_path, POLITE_STORE=url, **settings(one.port))
+        )
         running.until(lambda: len(one.arrivals) > 20 and len(other.arrivals) > 20)
-        store = open_store(f"sqlite:{tmp_path}/limits.sqlite")
+        store = open_store(url)
         stack.callback(store.close)
         now, at = time.time(), time.monotonic()
         ends = now + OBEYED + 3
