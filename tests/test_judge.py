@@ -246,6 +246,30 @@ def test_a_tenant_that_puts_an_edge_in_front_stays_with_its_platform_while_its_m
     assert not court.place("www.hidden.com").located
 
 
+def test_a_name_at_an_edge_that_nobody_else_has_gives_way_to_the_home_of_a_marker() -> None:
+    court = Court()
+    court.hear(seen(host, ["203.0.113.7"], headers=PLATFORM) for host in hosts(20))
+    own, also = "www.shop.com", "www.other.com"
+    name = f"{own}.cdn.cloudflare.net"
+    court.hear(seen(own, [EDGE_ADDRESS], [name], headers=PLATFORM, peer=EDGE_ADDRESS))
+    placement = court.place(own)
+    assert placement.origin == "origin:203.0.113.7"
+    assert placement.edge is not None
+    assert ("control", "20 of 20") in [(reason.kind, reason.value) for reason in placement.because]
+    assert own in court.judge.hosts_of("origin:203.0.113.7")
+
+    before = court.judge.generation
+    court.hear(seen(also, [EDGE_ADDRESS], [name], headers=PLATFORM, peer=EDGE_ADDRESS))
+    assert court.judge.generation > before  # the first of the two is placed elsewhere now
+    assert court.origins([own, also]) == {f"origin:{name}"}
+    before = court.judge.generation
+    court.judge.forget(also)
+    assert court.judge.generation > before
+    assert court.place(own).origin == "origin:203.0.113.7"
+    court.hear(seen(own, [EDGE_ADDRESS], [name], peer=EDGE_ADDRESS))
+    assert court.place(own).origin == f"origin:{name}"
+
+
 def test_a_marker_that_located_sites_show_everywhere_is_software() -> None:
     court = Court()
     court.hear(seen(host, [f"203.0.{n}.7"], headers=PLATFORM) for n, host in enumerate(hosts(30)))

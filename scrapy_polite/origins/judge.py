@@ -16,10 +16,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from scrapy_polite.naming.domains import registrable_domain
-from scrapy_polite.origins.hosts import Host, add_host, drop_host, hosts_at, look_of, looks_like
+from scrapy_polite.origins.hosts import Host, add_host, drop_host, hosts_at, look_of
 from scrapy_polite.origins.links import ALIKE, ALIKE_HOSTS, COUNTED, GATHERER, MARKER, STRONG, Anchor, Component, Links
 from scrapy_polite.origins.names import Names
-from scrapy_polite.origins.placements import WEIGHTS, Placement, Reason, by_domain, together
+from scrapy_polite.origins.placements import WEIGHTS, Placement, Reason, by_domain, by_markers, together
 from scrapy_polite.origins.suspects import Suspect, suspects_among
 from scrapy_polite.origins.tally import Tally
 
@@ -141,6 +141,8 @@ class Judge:
             anchor.n += by
             if anchor.role in (STRONG, MARKER):
                 (add_host if by > 0 else drop_host)(anchor, host)
+                if anchor.n == (2 if by > 0 else 1) and anchor.role == STRONG and not anchor.is_address:
+                    self._turns += 1  # a name is one customer's no longer, or again
         for a, b in pairs:
             self._links.witness(a, b, by)
         if by > 0:
@@ -246,6 +248,11 @@ class Judge:
                 votes[anchor.component].append((reason, anchor))
         best = next(iter(votes)) if len(votes) == 1 else max(votes, key=lambda place: _rank(place, votes[place], known))
         reasons = [reason for reason, _ in votes[best]]
+        if known.edge is not None and all(reason.kind == "cname" and reason.hosts == 1 for reason in reasons):
+            # A name that nobody else has at the edge says only that it is a customer's.
+            found = by_markers(known, homes_only=True)
+            if found is not None and found[1] >= self._threshold:
+                return self._placed(known, *found)
         confidence = together(reasons)
         if confidence < self._threshold:
             return by_domain(known)
@@ -253,30 +260,9 @@ class Judge:
 
     def _place_hidden(self, host: Host) -> Placement:
         """A host of which DNS tells nothing: by its markers, else by the rest of its domain."""
-        votes: list[tuple[Anchor, Anchor | Component]] = []
-        for anchor in host.weak:
-            if anchor.role == MARKER and anchor.able():
-                home = anchor.home()
-                if home is not None:
-                    votes.append((anchor, home))
-                elif anchor.free():
-                    votes.append((anchor, anchor.place))
-        if votes:
-            # Markers of one product may be at home in different places: the most common one speaks for all.
-            most, place = max(votes, key=lambda vote: (vote[0].n, -vote[0].age, vote[0].text))
-            reasons: list[Reason] = []
-            for anchor, _ in votes:
-                reasons.append(Reason("marker", anchor.value, WEIGHTS["marker"], anchor.n))
-                if anchor.spread is not None and anchor.home() is place:
-                    reasons.append(
-                        Reason("control", f"{anchor.spread.most} of {anchor.spread.total}", 0.0, anchor.spread.total)
-                    )
-            top = most.looks.top() if most.looks is not None else None
-            if top is not None and looks_like(host.look, top):
-                reasons.append(Reason("look", most.value, WEIGHTS["look"], most.looks.most if most.looks is not None else 0))
-            confidence = together(reasons)
-            if confidence >= self._threshold:
-                return self._placed(host, place, confidence, reasons)
+        found = by_markers(host)
+        if found is not None and found[1] >= self._threshold:
+            return self._placed(host, *found)
         domain = self._domains.get(host.domain)
         if isinstance(domain, Anchor) and domain.spread is not None and len(domain.spread.counts) == 1:
             (where,) = domain.spread.counts

@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from scrapy_polite.origins.hosts import looks_like
+from scrapy_polite.origins.links import MARKER
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scrapy_polite.origins.edges import Edge
     from scrapy_polite.origins.hosts import Host
+    from scrapy_polite.origins.links import Anchor, Component
 
-__all__ = ["BY_DOMAIN", "WEIGHTS", "Placement", "Reason", "by_domain", "together"]
+__all__ = ["BY_DOMAIN", "WEIGHTS", "Placement", "Reason", "by_domain", "by_markers", "together"]
 
 #: How sure one piece of evidence makes; several agree as independent witnesses do: 1 - product of (1 - weight).
 WEIGHTS: Final = {
@@ -71,3 +75,30 @@ def by_domain(host: Host) -> Placement:
     """The placement of a host that nothing places."""
     reason = Reason("domain", host.domain, BY_DOMAIN, 1)
     return Placement(host.name, f"origin:{host.domain}", BY_DOMAIN, (reason,), host.edge, located=False)
+
+
+def by_markers(host: Host, homes_only: bool = False) -> tuple[Anchor | Component, float, list[Reason]] | None:
+    """Where a host's markers place it, how surely and why: at their home, or together with all that show them where none of
+    those can be located (not with `homes_only`). None if they place nobody."""
+    votes: list[tuple[Anchor, Anchor | Component]] = []
+    for anchor in host.weak:
+        if anchor.role == MARKER and anchor.able():
+            home = anchor.home()
+            if home is not None:
+                votes.append((anchor, home))
+            elif anchor.free() and not homes_only:
+                votes.append((anchor, anchor.place))
+    if not votes:
+        return None
+    # Markers of one product may be at home in different places: the most common one speaks for all.
+    most, place = max(votes, key=lambda vote: (vote[0].n, -vote[0].age, vote[0].text))
+    reasons: list[Reason] = []
+    for anchor, _ in votes:
+        reasons.append(Reason("marker", anchor.value, WEIGHTS["marker"], anchor.n))
+        if anchor.spread is not None and anchor.home() is place:
+            control = f"{anchor.spread.most} of {anchor.spread.total}"
+            reasons.append(Reason("control", control, 0.0, anchor.spread.total))
+    top = most.looks.top() if most.looks is not None else None
+    if top is not None and looks_like(host.look, top):
+        reasons.append(Reason("look", most.value, WEIGHTS["look"], most.looks.most if most.looks is not None else 0))
+    return place, together(reasons), reasons
