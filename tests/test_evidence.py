@@ -106,6 +106,23 @@ def test_the_peer_of_a_fresh_response_outlives_stale_dns() -> None:
     assert points.peer == "address:203.0.113.9"
 
 
+def test_an_answer_past_its_ttl_gives_way_to_an_address_that_it_does_not_have() -> None:
+    known = looked_up(Evidence(HOST), lookup("203.0.113.7", "2001:db8::7", at=NOW, ttl=60))
+
+    def count(peer: str, after: float) -> list[str]:
+        heard = replied(known, replace(reply({}, at=NOW + after), peer=peer))
+        return counting(heard, "address", NOW + after)
+
+    both = ["2001:db8::7", "203.0.113.7"]
+    assert count("203.0.113.9", 61) == []
+    assert count("203.0.113.9", 60) == both  # it could be out of another answer of that time
+    assert count("203.0.113.7", 61) == both
+    assert count("2001:db8::7", 61) == both
+    moved = replied(known, replace(reply({}, at=NOW + 61), peer="203.0.113.9"))
+    again = looked_up(moved, lookup("203.0.113.7", at=NOW + 62, ttl=60))
+    assert counting(again, "address", NOW + 62) == ["203.0.113.7"]
+
+
 def test_the_peer_that_has_answered_for_long_stands_until_it_was_missed_twice() -> None:
     known = replied(Evidence(HOST), replace(reply({}), peer="203.0.113.9"))
     known = replied(known, replace(reply({}, at=NOW + 1), peer="203.0.113.1"))

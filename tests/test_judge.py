@@ -230,6 +230,17 @@ def test_sites_with_an_ipv6_address_each_and_one_ipv4_address_for_all_are_one_or
     assert court.origins(hosts(40)) == {"origin:203.0.113.7"}
 
 
+@pytest.mark.parametrize(("after", "origin"), [(TTL, "origin:203.0.113.7"), (TTL + 1, "origin:198.51.100.1")])
+def test_a_site_that_has_left_a_crowd_is_where_it_answers_once_the_old_answer_is_past_its_ttl(
+    after: float, origin: str
+) -> None:
+    court = Court()
+    court.hear(seen(host, ["203.0.113.7"]) for host in hosts(40))
+    moved = replied(seen("moved.com", ["203.0.113.7"]), Reply("198.51.100.1", 200, "page", {}, None, NOW + after))
+    court.hear(moved, NOW + after)
+    assert court.place("moved.com").origin == origin
+
+
 def test_a_tenant_that_puts_an_edge_in_front_stays_with_its_platform_while_its_markers_show() -> None:
     court = Court()
     court.hear(seen(host, ["203.0.113.7"], ["sites.acme.net"], headers=PLATFORM) for host in hosts(20))

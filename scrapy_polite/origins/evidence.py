@@ -2,8 +2,9 @@
 
 Three things bring facts: a DNS answer (:func:`looked_up`), a response (:func:`replied`) and a PTR name
 (:func:`pointed`). What is new counts at once; what is gone counts until its absence has been seen twice, or once and for
-a whole TTL: an address that round robin leaves out of one answer must not take a group of sites apart. What has run out
-counts no more, and not a little less either: addresses of a cloud come back as somebody else's.
+a whole TTL: an address that round robin leaves out of one answer must not take a group of sites apart. An answer past its
+TTL counts no more either once an address has answered that it does not have. What has run out counts no more, and not a
+little less: addresses of a cloud come back as somebody else's.
 
 Whatever a server sends, a host has at most `MOST` facts of a kind, and every value has a bounded length.
 """
@@ -225,9 +226,12 @@ def standing(facts: Iterable[Fact], now: float) -> tuple[list[Fact], float]:
     for fact in facts:
         if fact.seen > newest.get(fact.kind, 0.0):
             newest[fact.kind] = fact.seen
+    moved = _moved(facts)
     count: list[Fact] = []
     expires = float("inf")
     for fact in facts:
+        if fact.kind == "address" and fact.seen + fact.ttl < moved:
+            continue
         end = fact.seen + _life(fact)
         if fact.absent:  # what stands against it was seen at that time
             end = min(end, newest[fact.kind] + fact.ttl)
@@ -235,6 +239,19 @@ def standing(facts: Iterable[Fact], now: float) -> tuple[list[Fact], float]:
             count.append(fact)
             expires = min(expires, end)
     return count, expires
+
+
+def _moved(facts: Iterable[Fact]) -> float:
+    """When an address answered that no DNS answer has; 0: none did. Of answers that were past their TTL by then, no address
+    counts: the site is somewhere else now."""
+    addresses: set[str] = set()
+    answered, peer = 0.0, ""
+    for fact in facts:
+        if fact.kind == "address":
+            addresses.add(fact.value)
+        elif fact.kind == "peer" and not fact.absent and fact.seen > answered:
+            answered, peer = fact.seen, fact.value
+    return 0.0 if peer in addresses else answered
 
 
 def _observed(known: Evidence, new: Sequence[Fact], kinds: Iterable[str], at: float, about: str = "") -> Evidence:
