@@ -42,6 +42,8 @@ def is_registry_suffix(host: str) -> bool:
 
 
 def _is_address(host: str) -> bool:
+    if ":" not in host and not host[-1:].isdigit():  # nearly every host; an exception takes longer than all the rest
+        return False
     try:
         ip_address(host)
     except ValueError:

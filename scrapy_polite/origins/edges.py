@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from ipaddress import IPv6Address, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypedDict, cast
@@ -91,13 +91,14 @@ class _Layer:
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self._suffixes: dict[str, Row] = {}
-        self._numbered: list[tuple[re.Pattern[str], Row]] = []
+        self._numbered: list[tuple[str, re.Pattern[str], Row]] = []
         ranges: dict[int, dict[Network, Row]] = {4: {}, 6: {}}
         for row, suffix, network in entries:
             if network is not None:
                 ranges[network.version].setdefault(network, row)
             elif suffix is not None and "#" in suffix:
-                self._numbered.append((re.compile(rf"(?:.*\.)?{re.escape(suffix).replace(re.escape('#'), '[0-9]+')}"), row))
+                pattern = re.compile(rf"(?:.*\.)?{re.escape(suffix).replace(re.escape('#'), '[0-9]+')}")
+                self._numbered.append((suffix.partition("#")[0], pattern, row))
             elif suffix is not None:
                 self._suffixes.setdefault(suffix, row)
         self._ranges = {version: RowIndex([*map(_Range, found, found.values())]) for version, found in ranges.items()}
@@ -109,8 +110,8 @@ class _Layer:
             if row is not None:
                 return row
             rest = rest.partition(".")[2]
-        for pattern, row in self._numbered:
-            if pattern.fullmatch(name):
+        for stem, pattern, row in self._numbered:
+            if stem in name and pattern.fullmatch(name):
                 return row
         return None
 
@@ -127,11 +128,16 @@ def _number(text: str) -> tuple[int, int]:
     return 4, int.from_bytes(bytes((int(first), int(second), int(third), int(fourth))), "big")
 
 
+#: Addresses whose rows are kept by their text: a crowd of sites has one address.
+ADDRESSES_KEPT: Final = 16384
+
+
 class EdgeTable:
     """What is known of edges; with :meth:`with_rows` also what an operator knows of his own. Never changes."""
 
     def __init__(self, own: OwnEdges = OwnEdges()) -> None:
         self.own = own
+        self._row_of_text = lru_cache(maxsize=ADDRESSES_KEPT)(self._row_of)
 
     @cached_property
     def _layers(self) -> tuple[_Layer, ...]:
@@ -163,6 +169,9 @@ class EdgeTable:
 
         ValueError if a text is no address.
         """
+        return self._row_of_text(address) if isinstance(address, str) else self._row_of(address)
+
+    def _row_of(self, address: str | IPAddress) -> Row | None:
         version, number = _number(address) if isinstance(address, str) else (address.version, int(address))
         for layer in self._layers:
             row = layer.of_number(version, number)

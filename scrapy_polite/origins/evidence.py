@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from scrapy_polite.backoff.refusals import recognise
@@ -221,23 +222,19 @@ def joined(one: Evidence, other: Evidence) -> Evidence:
 
 def standing(facts: Iterable[Fact], now: float) -> tuple[list[Fact], float]:
     """The facts that count at `now`, and the time at which the first of them runs out (infinity: none)."""
-    facts = list(facts)
-    newest: dict[str, float] = {}
-    for fact in facts:
-        if fact.seen > newest.get(fact.kind, 0.0):
-            newest[fact.kind] = fact.seen
+    facts = tuple(facts)
     moved = _moved(facts)
     count: list[Fact] = []
     expires = float("inf")
     for fact in facts:
-        if fact.kind == "address" and fact.seen + fact.ttl < moved:
-            continue
-        end = fact.seen + _life(fact)
+        end = fact.seen + _life(fact.kind, fact.source, fact.ttl)
         if fact.absent:  # what stands against it was seen at that time
-            end = min(end, newest[fact.kind] + fact.ttl)
-        if now <= end:
-            count.append(fact)
-            expires = min(expires, end)
+            end = min(end, _newest(facts, fact.kind) + fact.ttl)
+        if end < now or (moved and fact.kind == "address" and fact.seen + fact.ttl < moved):
+            continue
+        count.append(fact)
+        if end < expires:
+            expires = end
     return count, expires
 
 
@@ -269,7 +266,7 @@ def _observed(known: Evidence, new: Sequence[Fact], kinds: Iterable[str], at: fl
         elif fact.kind in kinds and fact.value.startswith(about):
             if fact.absent + 1 < GONE_AFTER.get(fact.kind, GONE_AFTER_OTHERS):
                 facts.append(replace(fact, absent=fact.absent + 1))
-        elif at - fact.seen <= _life(fact):
+        elif at - fact.seen <= _life(fact.kind, fact.source, fact.ttl):
             facts.append(fact)
     facts += fresh.values()
     if "cname" in kinds:  # the chain's order is that of the newest answer, what is doubted behind it
@@ -297,13 +294,15 @@ def _in_order(facts: Iterable[Fact]) -> tuple[Fact, ...]:
     return tuple(kept[:MOST_FACTS])
 
 
-def _life(fact: Fact) -> float:
-    if fact.source in ("response", FILE) and fact.kind != "peer":
-        return fact.ttl
-    life = min(max(fact.ttl * ADDRESS_TTLS, ADDRESS_LIVES_LEAST), ADDRESS_LIVES_MOST)
-    if fact.kind in ("address", "peer"):
+@lru_cache(maxsize=1024)  # of every fact, whenever its host is placed anew
+def _life(kind: str, source: str, ttl: float) -> float:
+    """Seconds that a fact counts after it was seen."""
+    if source in ("response", FILE) and kind != "peer":
+        return ttl
+    life = min(max(ttl * ADDRESS_TTLS, ADDRESS_LIVES_LEAST), ADDRESS_LIVES_MOST)
+    if kind in ("address", "peer"):
         return life
-    return max(life, NAME_LIVES_LEAST) if fact.source == "dns" else fact.ttl
+    return max(life, NAME_LIVES_LEAST) if source == "dns" else ttl
 
 
 def _newest(facts: Iterable[Fact], kind: str) -> float:

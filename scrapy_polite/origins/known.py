@@ -151,5 +151,9 @@ def is_software_value(value: str) -> bool:
 
 def is_generic_pointer(name: str) -> bool:
     """Whether a PTR name, or its domain, lies in a domain in which a hoster names all its addresses."""
-    labels = name.lower().rstrip(".").split(".")
-    return any(".".join(labels[place:]) in GENERIC_POINTERS for place in range(len(labels) - 1))
+    rest = name.lower().rstrip(".")
+    while "." in rest:
+        if rest in GENERIC_POINTERS:
+            return True
+        rest = rest.partition(".")[2]
+    return False

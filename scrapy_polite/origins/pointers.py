@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import lru_cache
-from ipaddress import IPv4Address, ip_address
+from ipaddress import IPv6Address
 from typing import Final
 
 from scrapy_polite.naming.domains import registrable_domain
@@ -40,19 +40,19 @@ def operator_domain(name: str, address: str, own: str) -> str | None:
 def spells(name: str, address: str) -> bool:
     """Whether a PTR name spells its address: in decimal, forwards or backwards, padded or not, in hex, or as one number;
     of IPv6 in groups or in nibbles."""
-    ip = ip_address(address)
-    if isinstance(ip, IPv4Address):
-        octets = Counter(address.split("."))
-        numbers = Counter(number.lstrip("0") or "0" for number in _NUMBERS.findall(name))
-        if sum((octets & numbers).values()) >= NUMBERS_SPELT or str(int(ip)) in numbers:
+    squeezed = name.replace(".", "").replace("-", "")
+    if ":" not in address:
+        octets = address.split(".")
+        numbers = [number.lstrip("0") or "0" for number in _NUMBERS.findall(name)]
+        spelt = sum(min(octets.count(octet), numbers.count(octet)) for octet in set(octets))
+        packed = bytes(map(int, octets))
+        if spelt >= NUMBERS_SPELT or str(int.from_bytes(packed, "big")) in numbers:
             return True
-        padded = [f"{int(octet):03d}" for octet in address.split(".")]
-        squeezed = re.sub(r"[.-]", "", name)
-        hexed = [f"{int(octet):02x}" for octet in address.split(".")]
-        ways = ("".join(padded), "".join(reversed(padded)), "".join(hexed), "".join(reversed(hexed)))
+        padded = [octet.rjust(3, "0") for octet in octets]
+        ways = ("".join(padded), "".join(reversed(padded)), packed.hex(), packed[::-1].hex())
         return any(way in squeezed for way in ways)
+    ip = IPv6Address(address)
     nibbles = f"{int(ip):032x}"
-    squeezed = re.sub(r"[.-]", "", name)
     if nibbles in squeezed or nibbles[::-1][:16] in squeezed or nibbles[16:] in squeezed:
         return True
     groups = Counter(group.lstrip("0") for group in ip.exploded.split(":") if group.lstrip("0"))
