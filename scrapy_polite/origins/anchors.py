@@ -11,9 +11,9 @@ Nothing that belongs to an edge is an anchor, except the name that one customer 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv6Address
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_polite.naming.domains import registrable_domain
 from scrapy_polite.origins.edges import KNOWN
@@ -21,7 +21,7 @@ from scrapy_polite.origins.evidence import standing
 from scrapy_polite.origins.pointers import operator_domain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from scrapy_polite.origins.edges import Edge, EdgeTable
     from scrapy_polite.origins.evidence import Evidence
@@ -42,8 +42,7 @@ _SEEN: Final = 1 << 32
 """Makes the hash of a look that was seen differ from 0, which is "no response yet"."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pointing:
+class Pointing(NamedTuple):
     """What a host points at.
 
     `beside` says which of the weak anchors was seen at which address. `configuration` and `product` are stable hashes of its
@@ -71,50 +70,56 @@ def pointing(evidence: Evidence, now: float, table: EdgeTable = KNOWN) -> Pointi
     values: dict[str, list[str]] = {}
     for fact in facts:
         values.setdefault(fact.kind, []).append(fact.value)
-    chain = values.get("cname", [])
-    names, tenant, behind = _names(chain, own, host, table)
-    peers = values.get("peer", [])[:1]
+    chain, found, peers = values.get("cname", []), values.get("address", []), values.get("peer", [])[:1]
+    ours = table.row_of_name(host) is None
+    names, tenant, behind = _names(chain, own, not ours, table)
     answer = [fact.value for fact in facts if fact.kind == "address" and not fact.absent] or peers
-    rows = {address: table.row_of_address(address) for address in dict.fromkeys(peers + values.get("address", []))}
-    tenant = tenant or any(row is not None and row.unit == "tenant" for row in rows.values())
+    rows = {address: table.row_of_address(address) for address in (*peers, *found)}
     edge = None
-    if behind or (answer and all(rows[address] is not None for address in answer)):
+    if any(rows.values()):
+        tenant = tenant or any(row is not None and row.unit == "tenant" for row in rows.values())
+        if behind or all(rows[address] is not None for address in answer):
+            edge = table.edge_of(host, chain, answer)
+    elif behind:
         edge = table.edge_of(host, chain, answer)
     markers = values.get("marker", [])[:MOST_MARKERS]
     weak: list[str] = []
-    addresses: list[str] = []
+    anchors: dict[str, str] = {}
     beside: list[tuple[str, str]] = []
     if behind or tenant:
         # The addresses are the edge's, whether or not it publishes them. What older answers had may be the site's own.
-        weak += (f"router:{address}" for address in answer[:MOST_ADDRESSES] if rows[address] is None)
+        weak += [f"router:{address}" for address in answer[:MOST_ADDRESSES] if rows[address] is None]
     else:
-        addresses = [address for address, row in rows.items() if row is None][:MOST_ADDRESSES]
-        beside += _operators(values.get("pointer", []), addresses, own)
-        beside += _neighbours(addresses, markers)
-        beside += _certified(values.get("certificate", [])[:1], addresses, markers)
-    weak += dict.fromkeys(anchor for anchor, _ in beside)
+        anchors = dict([(address, f"address:{address}") for address, row in rows.items() if row is None][:MOST_ADDRESSES])
+        if anchors:
+            beside += _operators(values.get("pointer", ()), anchors, own)
+            if markers:
+                beside += _neighbours(anchors, markers)
+                beside += _certified(values.get("certificate", [])[:1], anchors, markers[0])
+            weak += dict.fromkeys([anchor for anchor, _ in beside])
     # What self-service sites show is their platform's.
-    weak += (f"{'platform' if tenant else 'marker'}:{marker}" for marker in markers)
+    kind = "platform" if tenant else "marker"
+    weak += [f"{kind}:{marker}" for marker in markers]
     # An edge's own names have its domain in common and nothing else.
-    weak.append(f"domain:{own if table.row_of_name(host) is None else host}")
+    weak.append(f"domain:{own if ours else host}")
     return Pointing(
-        strong=(*(f"cname:{name}" for name in names), *(f"address:{address}" for address in sorted(addresses))),
-        weak=tuple(weak),
-        beside=tuple(beside),
-        configuration=_look(values, "configuration"),
-        product=_look(values, "product"),
-        tells=_number(values.get("tells", ["0"])[0], 10),
-        edge=edge,
-        peer=f"address:{peers[0]}" if peers and peers[0] in addresses else None,
-        expires=expires,
+        (*[f"cname:{name}" for name in names], *sorted(anchors.values())),
+        tuple(weak),
+        tuple(beside),
+        _look(values, "configuration"),
+        _look(values, "product"),
+        _number(values["tells"][0], 10) if "tells" in values else 0,
+        edge,
+        anchors.get(peers[0]) if peers else None,
+        expires,
     )
 
 
-def _names(chain: Sequence[str], own: str, host: str, table: EdgeTable) -> tuple[list[str], bool, bool]:
-    """The names that place, whether one of the chain is a self-service platform's, and whether one is any edge's."""
+def _names(chain: Sequence[str], own: str, behind: bool, table: EdgeTable) -> tuple[list[str], bool, bool]:
+    """The names that place, whether one of the chain is a self-service platform's, and whether one is any edge's; `behind`
+    says whether the host's own name is."""
     names: list[str] = []
     tenant = False
-    behind = table.row_of_name(host) is not None
     for name in chain:
         row = table.row_of_name(name)
         # What is no edge's own and yet behind one is how the edge is made: a front end, a point of presence.
@@ -128,31 +133,30 @@ def _names(chain: Sequence[str], own: str, host: str, table: EdgeTable) -> tuple
     return names[-MOST_CNAMES:], tenant, behind
 
 
-def _operators(pointers: Sequence[str], addresses: Sequence[str], own: str) -> list[tuple[str, str]]:
+def _operators(pointers: Sequence[str], anchors: Mapping[str, str], own: str) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for value in pointers:
         address, _, name = value.partition(" ")
-        if address in addresses and (domain := operator_domain(name, address, own)) is not None:
-            found.append((f"pointer:{domain}", f"address:{address}"))
+        if address in anchors and (domain := operator_domain(name, address, own)) is not None:
+            found.append((f"pointer:{domain}", anchors[address]))
     return sorted(set(found))[:MOST_POINTERS]
 
 
-def _neighbours(addresses: Sequence[str], markers: Sequence[str]) -> list[tuple[str, str]]:
-    if not addresses or not markers:
-        return []
-    network = _network(addresses[0])
-    inside = [address for address in addresses if _network(address) == network]
-    return [(f"network:{network}/{marker}", f"address:{address}") for marker in markers for address in inside]
+def _neighbours(anchors: Mapping[str, str], markers: Sequence[str]) -> list[tuple[str, str]]:
+    network = _network(next(iter(anchors)))
+    inside = [anchor for address, anchor in anchors.items() if _network(address) == network]
+    return [(f"network:{network}/{marker}", anchor) for marker in markers for anchor in inside]
 
 
-def _certified(certificates: Sequence[str], addresses: Sequence[str], markers: Sequence[str]) -> list[tuple[str, str]]:
+def _certified(certificates: Sequence[str], anchors: Mapping[str, str], marker: str) -> list[tuple[str, str]]:
     for value in certificates:
         fingerprint, _, rest = value.partition(" ")
-        if markers and not rest.startswith("0 "):
-            return [(f"certificate:{fingerprint}/{markers[0]}", f"address:{address}") for address in addresses]
+        if not rest.startswith("0 "):
+            return [(f"certificate:{fingerprint}/{marker}", anchor) for anchor in anchors.values()]
     return []
 
 
+@lru_cache(maxsize=4096)
 def _network(address: str) -> str:
     if ":" not in address:
         return address.rpartition(".")[0] + ".0"
