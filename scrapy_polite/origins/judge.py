@@ -41,6 +41,9 @@ SHUNS: Final = {shunning: kind for kind, shunning in SHUNNED_BY.items()}
 #: Of a crowd at one address, so many are looked at to say whether it is alike.
 CROWD_SEEN: Final = 64
 
+#: What hosts point at is kept once for so many different ones.
+TUPLES_KEPT: Final = 4096
+
 
 class Judge:
     """Learns what hosts point at, and answers where they are."""
@@ -50,6 +53,7 @@ class Judge:
         self._hosts: dict[str, Host] = {}
         self._anchors: dict[str, Anchor] = {}
         self._domains: dict[str, Host | Anchor] = {}  # a domain of one host needs no anchor: it could tell itself only
+        self._tuples: dict[tuple[Anchor, ...], tuple[Anchor, ...]] = {}
         self._links = Links()
         self._names = Names(self._anchors, self._links.touched)
         self._turns = 0
@@ -69,23 +73,25 @@ class Judge:
 
         `ages` has the row numbers of all its anchors in the store; the lower, the older.
         """
+        known = self._anchors
         domain = ""
         weak: list[Anchor] = []
         for text in pointing.weak:
             if text.startswith("domain:"):
                 domain = text[7:]
             else:
-                weak.append(self._anchor(text, ages))
+                weak.append(known.get(text) or self._new_anchor(text, ages))
+        strong = [known.get(text) or self._new_anchor(text, ages) for text in pointing.strong]
         peer = pointing.peer
         new = Host(
             host,
-            domain or registrable_domain(host),
-            tuple([self._anchor(text, ages) for text in pointing.strong]),
-            tuple(weak),
+            host if domain == host else domain or registrable_domain(host),
+            self._shared(strong),
+            self._shared(weak),
             look_of(pointing.configuration, pointing.product, pointing.tells),
             pointing.edge,
-            self._anchor(peer, ages) if peer is not None else None,
-            tuple([self._anchors[text] for pair in pointing.beside for text in reversed(pair)]),
+            None if peer is None else known.get(peer) or self._new_anchor(peer, ages),
+            self._shared([known[text] for anchor, at in pointing.beside for text in (at, anchor)]),
         )
         old = self._hosts.get(host)
         if old is not None and old.same_as(new):
@@ -105,19 +111,22 @@ class Judge:
         """Whether the host has been learned."""
         return host in self._hosts
 
-    def _anchor(self, text: str, ages: Mapping[str, int]) -> Anchor:
-        anchor = self._anchors.get(text)
-        if anchor is None:
-            anchor = self._anchors[text] = Anchor(text, ages[text])
-            self._names.born(anchor)
-            shunning = SHUNNED_BY.get(anchor.kind)
-            if shunning is not None:
-                other = self._anchors.get(f"{shunning}:{anchor.value}")
-                anchor.shunned = other.n if other is not None else 0
-                anchor.void = anchor.judged_void()
-        elif anchor.named and not anchor.n:  # it lives again, and is nobody's legacy any more
-            self._links.touched.add(anchor)
+    def _new_anchor(self, text: str, ages: Mapping[str, int]) -> Anchor:
+        anchor = self._anchors[text] = Anchor(text, ages[text])
+        self._names.born(anchor)
+        shunning = SHUNNED_BY.get(anchor.kind)
+        if shunning is not None:
+            other = self._anchors.get(f"{shunning}:{anchor.value}")
+            anchor.shunned = other.n if other is not None else 0
+            anchor.void = anchor.judged_void()
         return anchor
+
+    def _shared(self, anchors: list[Anchor]) -> tuple[Anchor, ...]:
+        """One tuple for all the hosts of a crowd that point at the same."""
+        if len(self._tuples) > TUPLES_KEPT:
+            self._tuples.clear()
+        found = tuple(anchors)
+        return self._tuples.setdefault(found, found)
 
     def _take_out(self, host: Host) -> Sequence[tuple[Anchor, list[Anchor]]]:
         heirs = self._names.heirs_of(host)
@@ -139,10 +148,13 @@ class Judge:
         pairs = list(_pairs(host))
         for anchor in everything:
             anchor.n += by
-            if anchor.role in (STRONG, MARKER):
+            role = anchor.role
+            if role == STRONG or role == MARKER:
                 (add_host if by > 0 else drop_host)(anchor, host)
-                if anchor.n == (2 if by > 0 else 1) and anchor.role == STRONG and not anchor.is_address:
+                if role == STRONG and not anchor.is_address and anchor.n == (2 if by > 0 else 1):
                     self._turns += 1  # a name is one customer's no longer, or again
+            if anchor.named and anchor.n == by:  # it lives again, and is nobody's legacy any more
+                self._links.touched.add(anchor)
         for a, b in pairs:
             self._links.witness(a, b, by)
         if by > 0:
