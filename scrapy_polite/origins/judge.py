@@ -148,10 +148,9 @@ class Judge:
         pairs = list(_pairs(host))
         for anchor in everything:
             anchor.n += by
-            role = anchor.role
-            if role == STRONG or role == MARKER:
+            if anchor.role in (STRONG, MARKER):
                 (add_host if by > 0 else drop_host)(anchor, host)
-                if role == STRONG and not anchor.is_address and anchor.n == (2 if by > 0 else 1):
+                if anchor.role == STRONG and not anchor.is_address and anchor.n == (2 if by > 0 else 1):
                     self._turns += 1  # a name is one customer's no longer, or again
             if anchor.named and anchor.n == by:  # it lives again, and is nobody's legacy any more
                 self._links.touched.add(anchor)

@@ -144,11 +144,11 @@ class Anchor:
         looks = self.looks
         if looks is None or looks.total < ALIKE_HOSTS:
             return False
-        most = looks.most
-        if most < ALIKE_HOSTS or 100 * most <= ALIKE * looks.total:
-            return False
         top = looks.top()
-        return top is not None and top & 0xFF >= TELLS
+        if top is None or top & 0xFF < TELLS:
+            return False
+        most = looks.counts[top]
+        return most >= ALIKE_HOSTS and 100 * most > ALIKE * looks.total
 
 
 def origin_name(anchor: str) -> str:
