@@ -285,6 +285,10 @@ class Admission:
                     await self.placing.tidy(IDLE)
             except StoreError:
                 continue  # Whoever wants a slot says so.
+            except Exception:
+                # Whatever it was: without this task nobody would learn of merges and rulings any more, and nobody would know.
+                logger.exception("Origins: what others have written could not be read; it is tried again")
+                continue
             began = time.monotonic()
             if self.placing.generation != generation:
                 generation = self.placing.generation

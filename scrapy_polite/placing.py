@@ -8,7 +8,6 @@ processes have written since. What it changes about names goes back to the store
 from __future__ import annotations
 
 import asyncio
-import heapq
 import logging
 import time
 from itertools import islice
@@ -19,11 +18,11 @@ from scrapy_polite.booker import RETRY
 from scrapy_polite.errors import NotNow
 from scrapy_polite.obeying import Obeying
 from scrapy_polite.origins.anchors import pointing
-from scrapy_polite.origins.evidence import Evidence, Lookup, joined, looked_up, pointed, replied
+from scrapy_polite.origins.evidence import REPLY_LIVES, Evidence, Lookup, joined, looked_up, pointed, replied
 from scrapy_polite.origins.judge import Judge, Placement
 from scrapy_polite.origins.links import origin_name
 from scrapy_polite.origins.referrers import Referrers
-from scrapy_polite.recalling import Met, Recalling
+from scrapy_polite.recalling import Expiring, Met, Recalling
 from scrapy_polite.remembering import Remembering
 from scrapy_polite.stores.base import Kept, StoreError
 from scrapy_polite.telemetry.events import Merged
@@ -100,7 +99,7 @@ class Placing(Recalling):
     def _begin(self) -> None:
         self._judge = Judge(self._threshold)
         self._loaded: set[str] = set()
-        self._expiring: list[tuple[float, str]] = []
+        self._expiring = Expiring()
         self._strayed: set[str] = set()
         self._resets += 1
 
@@ -162,13 +161,16 @@ class Placing(Recalling):
 
     def referred(self, host: str, page: str, by: str) -> None:
         """A page of the host ``by`` refers to a host: that may tell whose a name is that an edge has given."""
-        if self._table.row_of_name(host) is not None and by != host and by in self._hosts:
+        met = self._hosts.get(by)
+        if self._table.row_of_name(host) is not None and by != host and met is not None and met.placement is not None:
             self._referrers.heard(host, page, self.of(by).origin)
 
     def has_answered(self, host: str) -> bool:
-        """Whether any response of the host has told what it is, here or in an earlier crawl."""
+        """Whether any response of the host has told what it is, here or in an earlier crawl, for as long as that counts."""
         known = self._hosts.get(host)
-        return known is not None and (known.read > 0 or any(fact.source != "dns" for fact in known.evidence.facts))
+        if known is None:
+            return False
+        return self._wall() - known.read < REPLY_LIVES or any(fact.source != "dns" for fact in known.evidence.facts)
 
     # -- what responses tell
 
@@ -198,18 +200,19 @@ class Placing(Recalling):
         """Learn what other processes have written, let expired evidence go, and obey new rulings. ``StoreError`` as the
         store has it."""
         await self._begin_to_follow()
-        while True:
-            news = await self._ask(self._store.news, self._version or 0)
-            if news.ruled:
-                await self._obeying.take()
-            met = [row for row in news.hosts if self._concerns(row)]
-            if met:
-                await self._learn_rows(met)
-            self._version = news.version
-            if not news.hosts:
-                break
-        await self._let_go()
-        await self._settle()
+        try:
+            while True:
+                news = await self._ask(self._store.news, self._version or 0)
+                if news.ruled:
+                    await self._obeying.take()
+                await self._learn_rows([row for row in news.hosts if self._concerns(row)])
+                self._version = news.version
+                if not news.hosts:
+                    break
+                await asyncio.sleep(0)
+            await self._let_go()
+        finally:
+            self._settle()
         await self._write_strayed()
         await self._obeying.look(self._wall())
 
@@ -253,42 +256,58 @@ class Placing(Recalling):
         """Judge the host anew where its evidence says something else than before, or has not for long, and write it down."""
         now = self._wall()
         points = pointing(known.evidence, now, self._table)
+        if points.empty and known.placement is not None:
+            # The machine slept, or its clock has jumped: where the host is stands until DNS is asked again, as if it were met.
+            self._judge.forget(host)
+            known.judged = ()
+            return
         said = (points.strong, points.weak, points.configuration, points.product, points.edge, points.peer, self._resets)
         if said == known.judged and now - known.written < WRITE_AGAIN:
             return
         anchors = (*points.strong, *points.weak)
-        await self._load(anchors)
-        ages = await self._ages(anchors)
-        self._judge.learn(host, points, ages)
-        heapq.heappush(self._expiring, (points.expires, host))
-        # By the evidence alone: a ruling is kept apart, and goes when it has run out.
-        placed = self._judge.place(host)
-        # Before what follows from it: whoever finds an alias finds the evidence for it.
-        await self._ask(self._store.keep, [Kept(host, placed.origin, placed.confidence, anchors, known.evidence.as_json())])
-        known.judged, known.written, known.kept = said, now, placed.origin
-        await self._settle()
+        try:
+            await self._load(anchors)
+            ages = await self._ages(anchors)
+            self._judge.learn(host, points, ages)
+            self._expiring.note(host, points.expires)
+            # By the evidence alone: a ruling is kept apart, and goes when it has run out.
+            placed = self._judge.place(host)
+            # Before what follows from it: whoever finds an alias finds the evidence for it.
+            await self._ask(self._store.keep, [Kept(host, placed.origin, placed.confidence, anchors, known.evidence.as_json())])
+            known.judged, known.written, known.kept = said, now, placed.origin
+        finally:
+            # Also where the store could not keep it: here the host has moved, and is charged under its new name.
+            self._settle()
 
     async def _load(self, anchors: Iterable[str]) -> None:
         """Learn the hosts that share an anchor with a new one, and those that share one with them."""
         if len(self._judge) > MOST:
             self._begin()
         todo = [anchor for anchor in anchors if anchor not in self._loaded]
-        room = NEIGHBOURS
+        room, batch = NEIGHBOURS, len(todo)
         while todo and room > 0:
-            self._loaded.update(todo)
+            some, todo = todo[:batch], todo[batch:]
+            self._loaded.update(some)
             rows = [
                 row
-                for row in (await self._ask(self._store.pointing_at, todo, CROWD)).values()
+                for row in (await self._ask(self._store.pointing_at, some, CROWD)).values()
                 if not self._judge.knows(row.host)
             ]
-            if not rows:
-                return
             room -= len(rows)
-            points = await self._learn_rows(rows)
-            todo = [anchor for anchor in dict.fromkeys(points) if anchor not in self._loaded]
+            # A neighbour may name many crowds: so few at once that all of their hosts have room.
+            batch = max(1, room // CROWD)
+            found = await self._learn_rows(rows)
+            todo = [anchor for anchor in dict.fromkeys((*todo, *found)) if anchor not in self._loaded] if found else todo
 
     async def _learn_rows(self, rows: Sequence[Kept]) -> list[str]:
         """The strong anchors of what was learned."""
+        strong = list[str]()
+        for start in range(0, len(rows), BREATH):
+            strong += await self._learn_some(rows[start : start + BREATH])
+            await asyncio.sleep(0)
+        return strong
+
+    async def _learn_some(self, rows: Sequence[Kept]) -> list[str]:
         now, strong = self._wall(), list[str]()
         made = []
         for row in rows:
@@ -298,18 +317,19 @@ class Placing(Recalling):
                 evidence = known.evidence = joined(known.evidence, evidence)
             points = pointing(evidence, now, self._table)
             strong += points.strong
-            made.append((row.host, points))
-        anchors = list(dict.fromkeys(anchor for _, points in made for anchor in (*points.strong, *points.weak)))
+            made.append((row.host, evidence, points))
+        anchors = list(dict.fromkeys(anchor for _, _, points in made for anchor in (*points.strong, *points.weak)))
         ages = await self._ages(anchors)
         names = await self._ask(self._store.standing, [origin_name(anchor) for anchor in anchors])
         # Of the others, which nobody was ever told, no store need know what they stand for.
         used = {row.origin for row in rows}
         names = {name: root for name, root in names.items() if root != name or name in used}
-        for number, (host, points) in enumerate(made, 1):
-            self._judge.learn(host, points, ages)
-            heapq.heappush(self._expiring, (points.expires, host))
-            if not number % BREATH:
-                await asyncio.sleep(0)
+        for host, evidence, points in made:
+            known = self._hosts.get(host)
+            # Unless more was learned of it while the store was asked, here or by a look-up.
+            if known is None or known.evidence is evidence:
+                self._judge.learn(host, points, ages)
+                self._expiring.note(host, points.expires)
         self._judge.stand(self._rulings.without(names))
         return strong
 
@@ -320,14 +340,14 @@ class Placing(Recalling):
         """Judge those anew whose first fact has run out; of neighbours only the store knows what is left."""
         now = self._wall()
         neighbours: list[str] = []
-        while self._expiring and self._expiring[0][0] <= now and len(neighbours) < CROWD:
-            _, host = heapq.heappop(self._expiring)
+        while len(neighbours) < CROWD and (host := self._expiring.over(now)) is not None:
             if host not in self._hosts:
                 neighbours.append(host)
             elif self._judge.knows(host):
                 # Written down in any case, and so entered for the next time.
                 self._hosts[host].written = 0.0
                 await self._learn(host, self._hosts[host])
+                await asyncio.sleep(0)
         if neighbours:
             rows = await self._ask(self._store.kept, neighbours)
             for host in neighbours:
@@ -342,11 +362,12 @@ class Placing(Recalling):
         moved = {host: known for host in some if (known := self._hosts.get(host)) and self._judge.knows(host)}
         standing = await self._ask(self._store.standing, {known.kept for known in moved.values()}) if moved else {}
         for host, known in moved.items():
-            if standing[known.kept] != self._judge.place(host).origin:
+            # It may have been written, or forgotten, while the others were.
+            if known.kept in standing and self._judge.knows(host) and standing[known.kept] != self._judge.place(host).origin:
                 known.written = 0.0
                 await self._learn(host, known)
 
-    async def _settle(self) -> None:
+    def _settle(self) -> None:
         """Tell the store what has changed about names, before anything is booked again."""
         for change in self._judge.changes():
             self._tell(change)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from typing import TYPE_CHECKING
 
 from scrapy_polite.origins.anchors import pointing
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from scrapy_polite.origins.rulings import Ruling, Rulings
     from scrapy_polite.origins.suspects import Suspect
 
-__all__ = ["Met", "Recalling"]
+__all__ = ["Expiring", "Met", "Recalling"]
 
 
 class Met:
@@ -37,6 +38,32 @@ class Met:
         self.written = 0.0
         self.pages = 0
         self.read = 0.0
+
+
+class Expiring:
+    """Hosts by the time (unix seconds) at which the first of their facts runs out. Each stands there once."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, str]] = []
+        self._at: dict[str, float] = {}
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def note(self, host: str, at: float) -> None:
+        """A time that is later than the one that is noted comes when that has come, and the host is looked at."""
+        if at < self._at.get(host, float("inf")):
+            self._at[host] = at
+            heapq.heappush(self._heap, (at, host))
+
+    def over(self, now: float) -> str | None:
+        """A host whose time is over, which is noted no more; None: no other."""
+        while self._heap and self._heap[0][0] < now:
+            at, host = heapq.heappop(self._heap)
+            if at == self._at.get(host):
+                del self._at[host]
+                return host
+        return None
 
 
 class Recalling:

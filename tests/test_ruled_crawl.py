@@ -89,7 +89,7 @@ def test_a_host_that_is_split_off_by_hand_has_a_rate_of_its_own_and_goes_back(tm
         server = stack.enter_context(Server())
         hosts = (ONE, "localhost.test")
         options = settings(server.port)
-        script = spider(server.port, 130, *hosts)
+        script = spider(server.port, 160, *hosts)
         says = Script()
         says.add("localhost.test", (300, "A", ONE))
         dns = stack.enter_context(name_server_in_a_thread(ONE, says))

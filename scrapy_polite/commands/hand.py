@@ -7,7 +7,7 @@ import getpass
 import os
 import re
 import socket
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_polite.commands.words import moment
@@ -60,11 +60,13 @@ def end(span: str | None, until: str | None, now: float) -> float | None:
         date = datetime.fromisoformat(until.strip().removesuffix("Z"))
     except ValueError:
         raise ValueError(f"--until {until}: give a date in UTC, such as 2027-01-31 or 2027-01-31T18:00") from None
-    if re.fullmatch(r"\d{4}-\d{2}-\d{2}", until.strip()):
-        date += timedelta(days=1)
     seconds = (date if date.tzinfo else date.replace(tzinfo=timezone.utc)).timestamp()
+    if re.fullmatch(r"\d{4}-\d{2}-\d{2}", until.strip()):
+        seconds += UNITS["d"]
     if seconds <= now:
         raise ValueError(f"--until {until}: that is over already; it is {moment(now)}")
+    if seconds > now + LONGEST:
+        raise ValueError(f"--until {until}: that is more than a century; leave the option out for good")
     return seconds
 
 

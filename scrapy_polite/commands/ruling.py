@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from scrapy_polite.commands import hand
 from scrapy_polite.commands.known import Known
 from scrapy_polite.commands.stores import existing_store, without_store
+from scrapy_polite.commands.words import seen
 from scrapy_polite.config import Config
 from scrapy_polite.stores.base import Ruling, StoreError
 from scrapy_polite.stores.obeying import enact, name_for, undo, undo_lapsed
@@ -44,7 +45,7 @@ def run(settings: BaseSettings, options: argparse.Namespace, verb: Literal["join
         return 1
     finally:
         store.close()
-    sys.stdout.write(f"{json.dumps(done, ensure_ascii=False) if options.json else done['done']}\n")
+    sys.stdout.write(f"{json.dumps(done, ensure_ascii=False) if options.json else seen(done['done'])}\n")
     return 0
 
 

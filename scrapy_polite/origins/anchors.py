@@ -61,6 +61,11 @@ class Pointing(NamedTuple):
     peer: str | None = None
     expires: float = float("inf")
 
+    @property
+    def empty(self) -> bool:
+        """Whether nothing that tells where the host is counts any more."""
+        return not self.strong and self.edge is None and not any(anchor.startswith("router:") for anchor in self.weak)
+
 
 def pointing(evidence: Evidence, now: float, table: EdgeTable = KNOWN) -> Pointing:
     """What the facts that count at `now` make a host point at."""

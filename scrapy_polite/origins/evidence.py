@@ -54,6 +54,10 @@ MOST_FACTS: Final = 80
 #: Characters of a value at most: a PTR name (253) with its address (39) fits.
 LONGEST_VALUE: Final = 300
 
+#: Seconds that the clocks of machines are apart at most. What somebody says to have seen later than that he saw by a clock that
+#: was wrong: it must not stand against all that is seen from now on until that time has come.
+APART: Final = 3600.0
+
 #: What another kind of file than a page adds, but never takes away or replaces.
 FILE: Final = "file"
 _NOT_HEX: Final = re.compile(r"[^0-9a-f]+")
@@ -143,6 +147,7 @@ class Evidence:
 def looked_up(known: Evidence, lookup: Lookup) -> Evidence:
     """What is known after a DNS answer. An answer without addresses is no observation: nothing is asked of such a host."""
     at = float(int(lookup.at))
+    known = _by(known, at)
     if not lookup.addresses or _newest(known.facts, "address") > at:
         return known
     chain = [name for name in dict.fromkeys(lookup.chain) if name != known.host]
@@ -159,6 +164,7 @@ def replied(known: Evidence, reply: Reply) -> Evidence:
     page they only add: a static file has fewer headers than what the platform's software makes.
     """
     at = float(int(reply.at))
+    known = _by(known, at)
     if max((fact.seen for fact in known.facts if fact.source == "response"), default=at) > at:
         return known
     kinds: set[str] = set()
@@ -303,6 +309,13 @@ def _life(kind: str, source: str, ttl: float) -> float:
     if kind in ("address", "peer"):
         return life
     return max(life, NAME_LIVES_LEAST) if source == "dns" else ttl
+
+
+def _by(known: Evidence, at: float) -> Evidence:
+    """`known` as it can have been seen by a time: what was seen in its future counts as seen then."""
+    if all(fact.seen <= at + APART for fact in known.facts):
+        return known
+    return Evidence(known.host, tuple(replace(fact, seen=at) if fact.seen > at + APART else fact for fact in known.facts))
 
 
 def _newest(facts: Iterable[Fact], kind: str) -> float:
