@@ -49,6 +49,22 @@ def test_a_date_that_is_over_or_none_is_refused() -> None:
         hand.end(None, "next week", NOW)
 
 
+@pytest.mark.parametrize("until", ["9999-12-31", "9999-12-31T23:00-14:00"])
+def test_a_date_that_no_calendar_reaches_is_for_good(until: str) -> None:
+    with pytest.raises(ValueError, match="goes so far; leave the option out for good"):
+        hand.end(None, until, NOW)
+
+
+def test_a_time_beyond_the_calendar_can_be_told() -> None:
+    assert hand.moment(1e15) == "9999-12-31 23:59 UTC"
+
+
+def test_what_somebody_writes_of_himself_is_one_line_of_text() -> None:
+    assert hand.text_of("--reason", " they\n told  us ") == "they told us"
+    with pytest.raises(ValueError, match=r"--author .*: that is no text in the encoding of this terminal; write it in UTF-8"):
+        hand.author("ann\udcff")
+
+
 def test_without_either_it_is_for_good() -> None:
     assert hand.end(None, None, NOW) is None
 

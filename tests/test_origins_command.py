@@ -301,6 +301,15 @@ def test_what_cannot_be_ruled_is_an_error_that_says_what_to_do(hand: Hand, argum
     assert hand.store.rulings() == []
 
 
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_no_text_of_somebody_else_moves_a_cursor(hand: Hand, options: tuple[str, ...]) -> None:
+    said = hand.says(
+        "join", "www.small0.test", PLATFORM, "--author", "ann\x1b[2J", "--reason", "\x9b2J\u202e\u2028\r", *options
+    )
+    for text in (said, hand.says("origins", *options), hand.says("origins", "www.small0.test", *options)):
+        assert text.replace("\n", "").isprintable()
+
+
 def test_a_ruling_by_another_verb_is_taken_back_with_that_verb(hand: Hand) -> None:
     hand.says("split", "www.shop0.test")
     assert "a split is: `scrapy polite split www.shop0.test --remove`" in hand.refuses("join", "www.shop0.test", "--remove")

@@ -10,7 +10,7 @@ import socket
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
-from scrapy_polite.commands.words import moment
+from scrapy_polite.commands.words import LAST, moment
 from scrapy_polite.naming.domains import registrable_domain
 from scrapy_polite.naming.hosts import Invalid, canonical_host, display_host, parse
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from scrapy_polite.stores.base import Ruling
 
-__all__ = ["add_options", "as_json", "author", "end", "host_of", "nearest", "sentence"]
+__all__ = ["add_options", "as_json", "author", "end", "host_of", "nearest", "sentence", "text_of"]
 
 UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 _SPAN: Final = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
@@ -65,8 +65,8 @@ def end(span: str | None, until: str | None, now: float) -> float | None:
         seconds += UNITS["d"]
     if seconds <= now:
         raise ValueError(f"--until {until}: that is over already; it is {moment(now)}")
-    if seconds > now + LONGEST:
-        raise ValueError(f"--until {until}: that is more than a century; leave the option out for good")
+    if seconds > LAST:
+        raise ValueError(f"--until {until}: no calendar here goes so far; leave the option out for good")
     return seconds
 
 
@@ -75,12 +75,21 @@ def author(given: str | None) -> str:
     if given is not None:
         if not given.strip():
             raise ValueError("--author: the name is empty; leave the option out for user@machine")
-        return given.strip()
+        return text_of("--author", given)
     try:
         user = getpass.getuser()
     except (OSError, KeyError):  # In a container a user may have a number alone.
         user = f"uid {os.getuid()}"
     return f"{user}@{socket.gethostname()}"
+
+
+def text_of(option: str, given: str) -> str:
+    """What somebody wrote of himself or of his reasons, as stores keep it; ``ValueError`` for what is no text."""
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{option} {given!r}: that is no text in the encoding of this terminal; write it in UTF-8") from None
+    return " ".join(given.split())
 
 
 def host_of(text: str) -> str:

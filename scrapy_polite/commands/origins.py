@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy_polite.commands import hand, originstext, suspects
 from scrapy_polite.commands.known import Known, reasons
 from scrapy_polite.commands.stores import existing_store, without_store
+from scrapy_polite.commands.words import line
 from scrapy_polite.config import Config
 from scrapy_polite.dns.resolver import Resolver
 from scrapy_polite.origins.evidence import standing
@@ -66,7 +66,7 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
     finally:
         looker.close()
     for found in shown:
-        sys.stdout.write(f"{json.dumps(found, ensure_ascii=False) if options.json else originstext.as_text(found)}\n")
+        sys.stdout.write(f"{line(found) if options.json else originstext.as_text(found)}\n")
     return 0
 
 

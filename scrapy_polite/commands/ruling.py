@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from scrapy_polite.commands import hand
 from scrapy_polite.commands.known import Known
 from scrapy_polite.commands.stores import existing_store, without_store
-from scrapy_polite.commands.words import seen
+from scrapy_polite.commands.words import line, seen
 from scrapy_polite.config import Config
 from scrapy_polite.stores.base import Ruling, StoreError
 from scrapy_polite.stores.obeying import enact, name_for, undo, undo_lapsed
@@ -45,7 +44,7 @@ def run(settings: BaseSettings, options: argparse.Namespace, verb: Literal["join
         return 1
     finally:
         store.close()
-    sys.stdout.write(f"{json.dumps(done, ensure_ascii=False) if options.json else seen(done['done'])}\n")
+    sys.stdout.write(f"{line(done) if options.json else seen(done['done'])}\n")
     return 0
 
 
@@ -132,4 +131,9 @@ def _origin(known: Known, text: str) -> str:
 
 
 def _said(options: argparse.Namespace, now: float) -> tuple[str, str, float, float | None]:
-    return hand.author(options.author), options.reason.strip(), now, hand.end(options.span, options.until, now)
+    return (
+        hand.author(options.author),
+        hand.text_of("--reason", options.reason),
+        now,
+        hand.end(options.span, options.until, now),
+    )

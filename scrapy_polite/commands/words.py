@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timezone
+from typing import Final
 
-__all__ = ["moment", "plural", "seen", "state"]
+__all__ = ["LAST", "line", "moment", "plural", "seen", "state"]
+
+
+LAST: Final = 253_402_300_799.0
+"""The last second of the year 9999: calendars here end with it."""
 
 
 def moment(seconds: float) -> str:
     """A unix time as people read it, to the minute, in UTC."""
-    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+    return datetime.fromtimestamp(min(max(seconds, 0.0), LAST), timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def plural(number: int, what: str) -> str:
@@ -21,6 +27,13 @@ def seen(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
+def line(found: object) -> str:
+    """An object as a line of JSON. What is not ASCII stands in its own letters, but for what ends a line to some readers
+    (U+2028) or moves a cursor."""
+    text = json.dumps(found, ensure_ascii=False)
+    return text if text.isprintable() else json.dumps(found)
 
 
 def state(due_in: float, hold_in: float, kind: str | None, reason: str | None) -> str:
