@@ -57,6 +57,9 @@ BREATH: Final = 100
 MOST: Final = 200_000
 """Hosts in memory, at about half a kilobyte each. When there are more it begins anew, and loads from the store who is met."""
 
+MOST_ANCHORS: Final = 5 * MOST
+"""Anchors that were met, likewise: a host whose addresses change with every answer leaves a name behind with each."""
+
 PAGES: Final = 3
 """Responses of a host that are read in full; then one in a while is."""
 
@@ -281,7 +284,7 @@ class Placing(Recalling):
 
     async def _load(self, anchors: Iterable[str]) -> None:
         """Learn the hosts that share an anchor with a new one, and those that share one with them."""
-        if len(self._judge) > MOST:
+        if len(self._judge) > MOST or len(self._loaded) > MOST_ANCHORS:
             self._begin()
         todo = [anchor for anchor in anchors if anchor not in self._loaded]
         room, batch = NEIGHBOURS, len(todo)

@@ -279,6 +279,8 @@ def test_kinds_of_a_newer_version_are_kept() -> None:
         '[[["d",1,1]],["a",7,0,"x"]]',
         '[[["d",null,1]],["a",0,0,"x"]]',
         '[[["d",1,1]],["a",0,0,5]]',
+        '[[["d",1,1]],["a",0,0,"no address"],["p",0,0,"203.0.113"]]',
+        "[" * 100_000,
     ],
 )
 def test_of_a_text_that_is_none_there_is_no_evidence(text: str) -> None:

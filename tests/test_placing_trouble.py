@@ -9,15 +9,19 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 import pytest
+from scrapy.settings import Settings
 
+from scrapy_polite import admission, placing
 from scrapy_polite.booker import Booker
+from scrapy_polite.config import Config
 from scrapy_polite.dns.resolver import Answer, Resolver
 from scrapy_polite.limits.plan import Limits
 from scrapy_polite.origins.anchors import pointing
 from scrapy_polite.origins.edges import KNOWN
 from scrapy_polite.origins.evidence import Evidence, Lookup, Reply, looked_up
 from scrapy_polite.placing import CROWD, NEIGHBOURS, Placing
-from scrapy_polite.stores.base import Kept, StoreError
+from scrapy_polite.politeness import Politeness
+from scrapy_polite.stores.base import Kept, News, StoreError
 from scrapy_polite.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -228,5 +232,66 @@ def test_a_host_that_is_written_down_while_the_store_is_asked_about_it_ends_noth
         store.let.set()
         await writing
         world.booker.close()
+
+    asyncio.run(run())
+
+
+def test_a_host_whose_addresses_change_with_every_answer_is_no_matter_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placing, "MOST_ANCHORS", 50)
+
+    async def run() -> None:
+        world = World()
+        await world.place("www.a.test", SHARED)
+        for n in range(300):
+            await world.place("www.flux.test", f"198.18.{n // 250}.{n % 250}")
+            world.wall.now += 3601
+        assert len(world.placing._judge._anchors) <= 60
+        assert world.placing.of("www.a.test").origin == f"origin:{SHARED}", "its last placement stands"
+        assert await world.place("www.a.test", SHARED) == f"origin:{SHARED}"
+
+    asyncio.run(run())
+
+
+class Broken(MemoryStore):
+    """Fails once in a way that nobody has foreseen."""
+
+    asked = 0
+
+    def news(self, since: int, most: int = 1000) -> News:
+        self.asked += 1
+        if self.asked == 1:
+            raise LookupError("not foreseen")
+        return super().news(since, most)
+
+
+def test_what_nobody_has_foreseen_does_not_end_the_following_of_others(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(admission, "LOOK_AROUND", 0.0)
+
+    async def run() -> None:
+        store = Broken()
+        politeness = Politeness(Config.from_settings(Settings()), store, Resolver(["127.0.0.1:9"], 1.0), None, None)
+        await politeness.watch()
+        end = time.monotonic() + 10
+        while store.asked < 2 and time.monotonic() < end:
+            await asyncio.sleep(0)
+        await politeness.close()
+        assert store.asked >= 2
+        assert "LookupError: not foreseen" in caplog.text
+
+    asyncio.run(run())
+
+
+def test_first_requests_to_a_platform_that_was_long_not_met_go_one_by_one_again() -> None:
+    async def run() -> None:
+        world = World()
+        await world.place("www.a.test", "104.16.0.1")
+        assert not world.placing.has_answered("www.a.test")
+        await world.placing.heard("www.a.test", Reply("104.16.0.1", 200, "page", {}, None, world.wall()))
+        assert world.placing.has_answered("www.a.test")
+        world.wall.now += 8 * DAY
+        await world.place("www.a.test", "104.16.0.1")
+        assert not world.placing.has_answered("www.a.test"), "what it told has run out, and so has what others told"
 
     asyncio.run(run())

@@ -58,7 +58,7 @@ def facts_of(text: str) -> list[Row]:
             for source, seen, ttl in (observations[observation],)
             for value in values
         ]
-    except (ValueError, TypeError, LookupError, AttributeError):
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return []
 
 

@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from scrapy_polite.backoff.refusals import recognise
+from scrapy_polite.naming.hosts import literal
 from scrapy_polite.origins.compact import facts_of, text_of
 from scrapy_polite.origins.headers import told_by
 
@@ -135,11 +136,13 @@ class Evidence:
     def from_json(cls, host: str, text: str) -> Evidence:
         """The evidence that :meth:`as_json` wrote; kinds that this version does not know are kept.
 
-        Evidence is a memory that the next look-up brings back: of a text that is none, there is no evidence.
+        Evidence is a memory that the next look-up brings back: of a text that is none, there is no evidence, and an address
+        that is none is left out.
         """
         facts = [
             Fact(kind, value[:LONGEST_VALUE], seen, ttl, source, absent)
             for kind, value, seen, ttl, source, absent in facts_of(text)
+            if kind not in ("address", "peer") or literal(value) is not None
         ]
         return cls(host, _in_order(facts))
 
