@@ -18,7 +18,7 @@ from scrapy_polite.booker import RETRY
 from scrapy_polite.errors import NotNow
 from scrapy_polite.obeying import Obeying
 from scrapy_polite.origins.anchors import pointing
-from scrapy_polite.origins.evidence import REPLY_LIVES, Evidence, Lookup, joined, looked_up, pointed, replied
+from scrapy_polite.origins.evidence import REPLY_LIVES, Evidence, Lookup, joined, looked_up, moving, pointed, replied
 from scrapy_polite.origins.judge import Judge, Placement
 from scrapy_polite.origins.links import origin_name
 from scrapy_polite.origins.referrers import Referrers
@@ -177,12 +177,15 @@ class Placing(Recalling):
 
     # -- what responses tell
 
-    def listens(self, host: str, kind: str) -> bool:
-        """Whether a response of this kind should be told to :meth:`heard`: nearly always it would tell nothing new."""
+    def listens(self, host: str, peer: str | None) -> bool:
+        """Whether a response from the address ``peer`` should be told to :meth:`heard`: nearly always it would tell nothing
+        new."""
         known = self._hosts.get(host)
         if known is None:
             return False
-        return known.pages < PAGES or self._wall() - known.read > READ_AGAIN
+        if known.pages < PAGES or self._wall() - known.read > READ_AGAIN:
+            return True
+        return peer is not None and moving(known.evidence, peer)
 
     async def heard(self, host: str, reply: Reply) -> None:
         """Learn from a response. What the store cannot take now is told with the next one."""

@@ -205,7 +205,7 @@ class Politeness(Admission):
         await self.accounts.heard(ticket, status, headers)
         now = time.monotonic()
         site = ticket.charges[0].key
-        if self.placing.listens(ticket.host, ticket.kind):
+        if self.placing.listens(ticket.host, ticket.peer):
             reply = Reply(ticket.peer, status, ticket.kind, headers, certificate_of(certificate), time.time())
             await self.learned(site, reply)
         if status == SLOW_DOWN and ticket.shared.startswith("bucket:") and ticket.edge is None:

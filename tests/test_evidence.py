@@ -21,6 +21,7 @@ from scrapy_polite.origins.evidence import (
     Reply,
     joined,
     looked_up,
+    moving,
     pointed,
     replied,
     standing,
@@ -50,6 +51,26 @@ def test_an_address_that_one_answer_leaves_out_still_counts() -> None:
     known = looked_up(Evidence(HOST), lookup("203.0.113.7", "203.0.113.8", at=NOW))
     known = looked_up(known, lookup("203.0.113.8", at=NOW + 10))
     assert counting(known, "address", NOW + 11) == ["203.0.113.7", "203.0.113.8"]
+
+
+def test_a_response_from_a_new_address_is_worth_reading_until_the_one_that_was_left_is_gone() -> None:
+    old, new = "203.0.113.7", "203.0.113.8"
+    known = replied(looked_up(Evidence(HOST), lookup(old, at=NOW)), reply({}))
+    assert not moving(known, old)
+    assert not moving(known, new), "DNS has said nothing of it: a proxy, or an answer that is old"
+    known = looked_up(known, lookup(new, at=NOW + 10))
+    assert not moving(known, old)
+    for seconds in (11, 12):
+        assert moving(known, new)
+        known = replied(known, replace(reply({}, at=NOW + seconds), peer=new))
+    assert values(known, "peer") == [new]
+    assert not moving(known, new)
+
+
+def test_responses_of_a_site_with_two_addresses_are_no_move() -> None:
+    known = looked_up(Evidence(HOST), lookup("203.0.113.7", "203.0.113.8", at=NOW))
+    known = replied(known, reply({}))
+    assert not moving(known, "203.0.113.8")
 
 
 def test_an_address_that_two_answers_leave_out_is_gone() -> None:

@@ -24,7 +24,19 @@ from scrapy_polite.origins.headers import told_by
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["Certificate", "Evidence", "Fact", "Lookup", "Reply", "joined", "looked_up", "pointed", "replied", "standing"]
+__all__ = [
+    "Certificate",
+    "Evidence",
+    "Fact",
+    "Lookup",
+    "Reply",
+    "joined",
+    "looked_up",
+    "moving",
+    "pointed",
+    "replied",
+    "standing",
+]
 
 #: Seconds that an address counts: 20 TTLs, within these bounds. An address of a cloud's load balancer (TTL 60) is given
 #: to another customer within hours; one with a TTL of a day stays for weeks.
@@ -194,6 +206,13 @@ def replied(known: Evidence, reply: Reply) -> Evidence:
             kinds.update(_LOOKS)
             new += (Fact(kind, value, at, REPLY_LIVES, source) for kind, value in looks)
     return _observed(known, new, kinds, at)
+
+
+def moving(known: Evidence, peer: str) -> bool:
+    """Whether a response from `peer` speaks against one from another address, which the newest DNS answer does not have any
+    more."""
+    answer = {fact.value for fact in known.facts if fact.kind == "address" and not fact.absent}
+    return peer in answer and any(fact.kind == "peer" and fact.value not in answer for fact in known.facts)
 
 
 def pointed(known: Evidence, address: str, names: Sequence[str], at: float, ttl: float) -> Evidence:
