@@ -387,6 +387,8 @@ class Placing(Recalling):
                 self._ledger.record(Merged(self._booker.now(), name, into))
         elif not self._rulings.joins(name, into):
             self._booker.owe(lambda: store.split(name, into))
+            if self._ledger is not None:
+                self._ledger.record(Merged(self._booker.now(), name, name))
         logger.info("Origins: %s: %s: %s", change.kind, f"{name} and {into}", change.because)
 
     async def _named(self, host: str, address: str, said: Said) -> None:
