@@ -168,6 +168,8 @@ class Agenda:
         """These limit the site: how many may be in flight, and how much sooner than due where a key has a burst."""
         config = self._politeness.config
         caps = {key: cap for key in keys if (cap := config.cap_of(key))}
+        if any(key.startswith("probe:") for key in keys):
+            caps[site] = 1  # Its first answer may tell that it shares its origin: what comes next waits for that.
         planner = self._politeness.planner
         slack = {
             charge.key: charge.tolerance(config.width) / 1e6
