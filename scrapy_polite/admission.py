@@ -26,11 +26,13 @@ if TYPE_CHECKING:
 
     from scrapy_polite.agenda import Agenda
     from scrapy_polite.config import Config
+    from scrapy_polite.limits.plan import Limit
     from scrapy_polite.origins.edges import Edge
     from scrapy_polite.origins.evidence import Reply
     from scrapy_polite.origins.judge import Placement
     from scrapy_polite.origins.watching import Watching
     from scrapy_polite.placing import Placing
+    from scrapy_polite.standing import Lines
 
 __all__ = ["REMEMBERED", "Admission", "Placed"]
 
@@ -70,8 +72,8 @@ class Placed:
     notes: tuple[str, ...] = ()
     front: Edge | None = None
     generation: object = None
-    cap: int | None = None
-    """Requests in flight at its origin, when it was placed."""
+    limit: Limit | None = None
+    """Of the last of its keys, when it was placed."""
 
     @property
     def addresses(self) -> tuple[IPAddress, ...]:
@@ -96,6 +98,7 @@ class Admission:
     """See the module."""
 
     agenda: Agenda | None = None
+    lines: Lines | None = None
 
     def __init__(
         self, config: Config, resolver: Resolver, placing: Placing, watching: Watching, stats: StatsCollector | None
@@ -247,7 +250,7 @@ class Admission:
 
     def _at(self, found: Placed, site: str, placement: Placement) -> Placed:
         keys, generation = self._keys(site, placement), self.placing.generation
-        return replace(found, keys=keys, placement=placement, generation=generation, cap=self.config.cap_of(keys[-1]))
+        return replace(found, keys=keys, placement=placement, generation=generation, limit=self.config.limits.of(keys[-1]))
 
     def _keys(self, site: str, placement: Placement) -> tuple[str, ...]:
         edge, host = placement.edge, placement.host
@@ -270,9 +273,13 @@ class Admission:
         return placed
 
     async def _tell(self, site: str, before: Placed | None, placed: Placed) -> None:
-        """Whoever waits for the site waits under its new keys."""
-        if self.agenda is not None and before is not None and (before.keys, before.cap) != (placed.keys, placed.cap):
+        """Whoever waits for the site waits under its new keys; also who stood in line for the wire already."""
+        if before is None or (before.keys, before.limit) == (placed.keys, placed.limit):
+            return
+        if self.agenda is not None:
             await self.agenda.placed(site, placed)
+        if self.lines is not None:
+            self.lines.moved(site)
 
     async def _follow(self) -> None:
         pause, generation, tidied = LOOK_AROUND, self.placing.generation, time.monotonic()

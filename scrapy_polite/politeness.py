@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from scrapy_polite.browser.proxy import ForwardProxy
     from scrapy_polite.limits.gcra import Booked, Wait
-    from scrapy_polite.standing import Lines
     from scrapy_polite.ticket import Ticket
 
 __all__ = ["Placed", "Politeness"]
@@ -71,7 +70,6 @@ class Politeness(Admission):
         self._hearing = Hearing(config.ladders, random.random)
         self.refunds = Refunds(self)
         self.tickets: weakref.WeakKeyDictionary[Request, Ticket] = weakref.WeakKeyDictionary()
-        self.lines: Lines | None = None
         self.forward: ForwardProxy | None = None
         self.unprotected: str | None = None
         """Why the crawl would not be protected, if somebody has found that out while it was put together."""

@@ -123,6 +123,13 @@ class Lines:
         if line is not None:
             line.wake(keys)
 
+    def moved(self, site: str) -> None:
+        """What stands in line for the site was planned by what it was charged before: it goes back, and is planned anew."""
+        why = NotNow(f"{site} is charged otherwise from now on")
+        for entry in list(self._standing):
+            if entry.ticket.site == site:
+                entry.end(why)
+
     def wait(self, waiter: Deferred[Any]) -> None:
         """Somebody waits for something else before joining."""
         self._waiting.add(waiter)
