@@ -25,7 +25,7 @@ from scrapy_polite.telemetry.ledger import Ledger
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from typing_extensions import Self
@@ -213,6 +213,19 @@ SLACK = 0.05
 
 def kept(server: Server, interval: float) -> None:
     assert min(server.gaps()) >= interval - WIDTH - SLACK
+
+
+def fullest(arrivals: Sequence[Arrival], seconds: float, cost: Callable[[Arrival], float] = lambda arrival: 1.0) -> float:
+    """Units of the fullest half-open span of so many seconds; the arrivals in order."""
+    worst = inside = 0.0
+    first = 0
+    for arrival in arrivals:
+        inside += cost(arrival)
+        while arrival.at - arrivals[first].at >= seconds:
+            inside -= cost(arrivals[first])
+            first += 1
+        worst = max(worst, inside)
+    return worst
 
 
 def limits(per_second: float) -> dict[str, object]:

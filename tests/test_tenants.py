@@ -8,7 +8,7 @@ import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from loopback import Answer, Arrival, Server, crawl
+from loopback import Answer, Arrival, Server, crawl, fullest
 from nameserver import Record, Script, name_server_in_a_thread
 
 if TYPE_CHECKING:
@@ -39,15 +39,7 @@ class Spider(TestSpider):
 
 def units_in_ten_seconds(arrivals: list[Arrival]) -> float:
     """Of the fullest half-open span of ten seconds."""
-    worst = inside = 0.0
-    first = 0
-    for arrival in arrivals:
-        inside += COSTS.get(arrival.path, PAGE)
-        while arrival.at - arrivals[first].at >= 10:
-            inside -= COSTS.get(arrivals[first].path, PAGE)
-            first += 1
-        worst = max(worst, inside)
-    return worst
+    return fullest(arrivals, 10.0, lambda arrival: COSTS.get(arrival.path, PAGE))
 
 
 @contextmanager
