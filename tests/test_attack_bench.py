@@ -212,7 +212,8 @@ def test_every_attack_by_two_crawlers_in_one_process(tmp_path: Path, opened: Exi
             "name": name,
             "settings": bench.settings(),
             "custom_settings": {"POLITE_ALLOW_NETWORKS": [network]},
-            "requests": asked(bench, Way()),
+            # Whose name answers otherwise the second time is asked for by one alone.
+            "requests": [one for one in asked(bench, Way()) if name == "first" or FLIP.host not in one["url"]],
         }
         for name, network in networks.items()
     ]
@@ -222,7 +223,7 @@ def test_every_attack_by_two_crawlers_in_one_process(tmp_path: Path, opened: Exi
         "second": {"other.example": ELSEWHERE},
     }, outcome.said
     refused = outcome.results["second"]["failed"]
-    assert len(refused) == len(FIRST), "all but one, and one twice"
+    assert len(refused) == len(FIRST) - 2, "all but the one, and the one that is not asked for"
     allowed = {(home, bench.port) for home in HOMES.values()}
     assert bench.connected(outcome) <= allowed
     assert bench.hits() == []

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judging import points
+from placed_alone import points
 from scrapy.settings import BaseSettings
 
 from scrapy_polite.config import Config

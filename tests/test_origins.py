@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judging import place, points
+from placed_alone import place, points
 
 from scrapy_polite.origins.anchors import MOST_ADDRESSES
 from scrapy_polite.origins.sentences import sentences

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from judging import place
 from loopback import Server, crawl
 from nameserver import Script, name_server_in_a_thread
+from placed_alone import place
 
 from scrapy_polite.origins.referrers import PAGES, Referrers
 from scrapy_polite.origins.sentences import sentences

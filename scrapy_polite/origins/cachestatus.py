@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
 
+from scrapy_polite.origins.edges import known_entries
 from scrapy_polite.origins.structured import items
 
 if TYPE_CHECKING:
@@ -39,13 +41,22 @@ def cache_status(headers: Mapping[str, Sequence[str]], provider: str | None) -> 
     """What the edge in front says of its cache.
 
     ``headers`` maps lower-case names to the values in order. ``provider`` is the word in edge keys. For one of `DIALECTS` its
-    own headers are believed and no others. For None, and for a word that is not in it (an edge that an operator has named),
-    these are: the last member of ``Cache-Status`` (RFC 9211) and of ``X-Cache``, which is what the cache nearest to us has
-    added, and nginx's ``X-Cache-Status`` and ``X-Proxy-Cache``; if several speak, all of them must say hit.
+    own headers are believed and no others; for another one of the table nothing is, since what it says is not known, and what
+    stands there may be the origin's. For None, and for a word that the table does not have (an edge that an operator has
+    named), these are: the last member of ``Cache-Status`` (RFC 9211) and of ``X-Cache``, which is what the cache nearest to us
+    has added, and nginx's ``X-Cache-Status`` and ``X-Proxy-Cache``; if several speak, all of them must say hit.
     """
-    said = [found for read in DIALECTS.get(provider or "", _ANYBODY) if (found := read(headers)).verdict is not None]
+    said = [found for read in _dialect(provider or "") if (found := read(headers)).verdict is not None]
     touched = next((found for found in said if found.verdict == "touched"), None)
     return touched or (said[0] if said else SILENT)
+
+
+@cache
+def _dialect(provider: str) -> tuple[Callable[[Mapping[str, Sequence[str]]], CacheStatus], ...]:
+    found = DIALECTS.get(provider)
+    if found is None and any(entry.row.provider == provider for entry in known_entries()):
+        return ()
+    return tuple(_ANYBODY if found is None else found)
 
 
 def _members(headers: Mapping[str, Sequence[str]], name: str) -> list[str]:
