@@ -80,13 +80,10 @@ def pointing(evidence: Evidence, now: float, table: EdgeTable = KNOWN) -> Pointi
     names, tenant, behind = _names(chain, own, not ours, table)
     answer = [fact.value for fact in facts if fact.kind == "address" and not fact.absent] or peers
     rows = {address: table.row_of_address(address) for address in (*peers, *found)}
-    edge = None
-    if any(rows.values()):
-        tenant = tenant or any(row is not None and row.unit == "tenant" for row in rows.values())
-        if behind or all(rows[address] is not None for address in answer):
-            edge = table.edge_of(host, chain, answer)
-    elif behind:
-        edge = table.edge_of(host, chain, answer)
+    served = [row for row in rows.values() if row is not None]
+    tenant = tenant or "tenant" in [row.unit for row in served]
+    hidden = behind or (bool(served) and all(rows[address] is not None for address in answer))
+    edge = table.edge_of(host, chain, answer) if hidden else None
     markers = values.get("marker", [])[:MOST_MARKERS]
     weak: list[str] = []
     anchors: dict[str, str] = {}
