@@ -73,6 +73,7 @@ def test_looking_reads_all_and_leaves_no_trace(store: Store, clock: Clock) -> No
     store.merge("origin:b", "origin:a")
     store.hold("origin:a", 60.0, HELD)
     store.rule(join(clock, "a.test", "origin:a"))
+    store.note("origin:a", "cost", "1")
     looked = LookOnly(store)
     before = (store.news(0), store.rulings(), store.held(), store.origins())
 
@@ -81,6 +82,7 @@ def test_looking_reads_all_and_leaves_no_trace(store: Store, clock: Clock) -> No
     looked.split("origin:b", "origin:a")
     looked.rule(join(clock, "b.test", "origin:z"))
     looked.unrule("a.test")
+    looked.note("origin:a", "cost", "2")
     assert looked.hold("origin:z", 5.0, HELD) == 5.0
     assert looked.release("origin:a")
     looked.settle("origin:a", 10 * SECOND)
@@ -95,6 +97,7 @@ def test_looking_reads_all_and_leaves_no_trace(store: Store, clock: Clock) -> No
     assert looked.hosts_of("origin:a") == store.hosts_of("origin:a")
     assert looked.peek(["origin:b"])["origin:b"].hold_in == 60.0
     assert looked.kept(["c.test"]) == {}
+    assert looked.notes(["origin:a"]) == store.notes(["origin:a"]) == {"origin:a": {"cost": "1"}}
 
 
 def test_anchors_that_only_the_onlooker_knows_are_younger_than_all_others_and_keep_their_numbers(store: Store) -> None:

@@ -584,6 +584,8 @@ def everything(store: Store) -> None:
     store.rule(Ruling(name, "join", "origin:o", "me", "", 0.0, None))
     assert [ruling.subject for ruling in store.rulings()] == [name]
     assert store.unrule(name) is True
+    store.note(name, "cost", "{}")
+    assert store.notes([name]) == {name: {"cost": "{}"}}
     assert store.forget_hosts(0) == 1
     store.purge(0)
 

@@ -613,6 +613,8 @@ def test_after_closing_every_answer_is_an_error(store: Store) -> None:
         lambda: store.hosts_of("a"),
         lambda: store.rule(Ruling("a", "join", "b", "", "", 0.0, None)),
         lambda: store.unrule("a"),
+        lambda: store.note("a", "b", ""),
+        lambda: store.notes(["a"]),
         lambda: store.forget_hosts(1),
     ):
         with pytest.raises(StoreError, match="closed"):
@@ -631,6 +633,7 @@ def test_what_only_reads_waits_for_no_other_process(tmp_path: Path) -> None:
         assert store.hosts_of("origin:p") == [one]
         assert store.standing(["origin:o"]) == {"origin:o": "origin:p"}
         assert store.rulings() == []
+        assert store.notes(["origin:p"]) == {}
         with pytest.raises(StoreError, match="held by another process"):
             store.keep([one])
     store.close()

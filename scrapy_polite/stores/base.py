@@ -141,8 +141,9 @@ class Store(Protocol):
         """`name` and `into` are one origin from now on, with all names that are one with either.
 
         What `into` stands for stands for all of them, from the later of both due times and of both holds (and the cause of
-        that). If they are one already, in whichever direction, nothing changes: so it may be told again, by anybody. It
-        takes nothing apart: a name that has moved from one origin to another is split from the first before.
+        that). What was noted of `name` is forgotten: figures of two origins have no mean that is true of either. If they are
+        one already, in whichever direction, nothing changes: so it may be told again, by anybody. It takes nothing apart: a
+        name that has moved from one origin to another is split from the first before.
         """
         ...
 
@@ -219,12 +220,25 @@ class Store(Protocol):
         """All rulings that have run out and were not taken back, by subject: what they did to names is still to be undone."""
         ...
 
+    def note(self, subject: str, kind: str, text: str) -> None:
+        """Keep what was learned of a subject, in place of what was noted of that kind before.
+
+        The newest may be lost at a power cut. Aliases are not followed: what was learned of one name is not true of
+        another. `text`: of no more than `LONGEST_NOTE` characters, else `ValueError`; no store reads it.
+        """
+        ...
+
+    def notes(self, subjects: Iterable[str]) -> dict[str, dict[str, str]]:
+        """What is noted of those among `subjects` of which something is: by kind."""
+        ...
+
     def forget_hosts(self, idle: float, limit: int = 1000) -> int:
         """Forget at most `limit` hosts that were not kept for `idle` seconds of the wall clock; how many.
 
-        Each call also looks at as many of the oldest anchors, and of the oldest aliases, and forgets those that were not
-        asked for in that time either: anchors that no host points at, and aliases under which no host is kept and that
-        no ruling names. Never a ruling. Give more than the time for which any process may go by an old placement.
+        Each call also looks at as many of the oldest anchors, and of the oldest aliases, and forgets those that were not asked
+        for in that time either: anchors that no host points at, and aliases under which no host is kept and that no ruling
+        names; and as many notes that nobody made or asked for in that time. Never a ruling. Give more than the time for which
+        any process may go by an old placement.
         """
         ...
 
@@ -319,7 +333,10 @@ NO_PORT = re.compile(r"(\[[^\]]*\])|:(?!\d*(?:,|$))[^,]*")
 
 
 DAY = 86_400.0
-"""Seconds. How often it is written down that an anchor or an alias is still asked for."""
+"""Seconds. How often it is written down that an anchor, an alias or a note is still asked for."""
+
+LONGEST_NOTE = 32_768
+"""Characters of a note: it is read as a whole, with others."""
 
 
 def each_once(hosts: Iterable[Kept]) -> list[Kept]:
@@ -338,6 +355,13 @@ def checked(ruling: Ruling) -> Ruling:
         if seconds is not None and not math.isfinite(seconds):
             raise ValueError(f"a ruling on {ruling.subject!r}: {what} is {seconds!r}. Give seconds, or for until None")
     return ruling
+
+
+def checked_note(subject: str, kind: str, text: str) -> tuple[str, str, str]:
+    """What `note` writes. Raises `ValueError` for what is too long to be kept."""
+    if len(text) > LONGEST_NOTE:
+        raise ValueError(f"a note of {kind!r} on {subject!r} has {len(text)} characters. Give at most {LONGEST_NOTE}")
+    return subject, kind, text
 
 
 def settle_micros(micros: int) -> int:

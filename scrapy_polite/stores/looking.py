@@ -79,6 +79,9 @@ class LookOnly:
     def lapsed(self) -> list[Ruling]:
         return self._store.lapsed()
 
+    def notes(self, subjects: Iterable[str]) -> dict[str, dict[str, str]]:
+        return self._store.notes(subjects)
+
     # -- written
 
     def book(self, wants: Sequence[Want], ahead: int = 0) -> list[Booked | Wait]:
@@ -108,6 +111,9 @@ class LookOnly:
 
     def unrule(self, subject: str) -> bool:
         return any(ruling.subject == subject for ruling in self._store.rulings())
+
+    def note(self, subject: str, kind: str, text: str) -> None:
+        """Dropped."""
 
     def forget_hosts(self, idle: float, limit: int = 1000) -> int:
         return 0

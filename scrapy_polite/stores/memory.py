@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_polite.limits.gcra import NEW, Booked, Demand, Row, Wait, decide, settled, take
 
-from .base import MICRO, Cause, Held, Peek, StoreError, checked, hold_micros, settle_micros
+from .base import MICRO, Cause, Held, Peek, StoreError, checked, checked_note, hold_micros, settle_micros
 from .memoryorigins import Known
 
 if TYPE_CHECKING:
@@ -135,6 +135,7 @@ class MemoryStore:
             self._hand_on(younger, older)
             self._rows.pop(younger, None)
             self._causes.pop(younger, None)
+            self._known.unnote(younger)
 
     def split(self, name: str, of: str) -> None:
         with self._lock:
@@ -239,6 +240,17 @@ class MemoryStore:
         with self._lock:
             self._check()
             return self._known.lapsed(self._wall())
+
+    def note(self, subject: str, kind: str, text: str) -> None:
+        values = checked_note(subject, kind, text)
+        with self._lock:
+            self._check()
+            self._known.note(*values, self._wall())
+
+    def notes(self, subjects: Iterable[str]) -> dict[str, dict[str, str]]:
+        with self._lock:
+            self._check()
+            return self._known.notes(subjects, self._wall())
 
     def forget_hosts(self, idle: float, limit: int = 1000) -> int:
         with self._lock:

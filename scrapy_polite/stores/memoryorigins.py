@@ -1,4 +1,4 @@
-"""What the store of one process keeps of hosts, their anchors, and what people ruled. Its owner holds the lock."""
+"""What the store of one process keeps of hosts, their anchors, what people ruled, and notes. Its owner holds the lock."""
 
 from __future__ import annotations
 
@@ -26,6 +26,12 @@ class _Host:
 
 
 @dataclass(slots=True)
+class _Note:
+    text: str
+    seen: float
+
+
+@dataclass(slots=True)
 class _Anchor:
     """`hosts`: the numbers of the hosts that point at it, sorted."""
 
@@ -35,7 +41,7 @@ class _Anchor:
 
 
 class Known:
-    """Hosts, anchors and rulings. `now` is in seconds of the wall clock."""
+    """Hosts, anchors, rulings and notes. `now` is in seconds of the wall clock."""
 
     def __init__(self) -> None:
         self._hosts: dict[str, _Host] = {}
@@ -43,6 +49,7 @@ class Known:
         self._anchors: dict[str, _Anchor] = {}
         self._placed: dict[str, list[int]] = {}
         self._rulings: dict[str, Ruling] = {}
+        self._notes: dict[str, dict[str, _Note]] = {}
         # Every keeping in order; all but a host's newest are passed over.
         self._log: list[tuple[int, str]] = []
         self._version = self._ruled = self._anchor_number = self._host_number = 0
@@ -150,8 +157,23 @@ class Known:
     def lapsed(self, now: float) -> list[Ruling]:
         return [ruling for _, ruling in sorted(self._rulings.items()) if ruling.until is not None and ruling.until <= now]
 
+    def note(self, subject: str, kind: str, text: str, now: float) -> None:
+        self._notes.setdefault(subject, {})[kind] = _Note(text, now)
+
+    def notes(self, subjects: Iterable[str], now: float) -> dict[str, dict[str, str]]:
+        found: dict[str, dict[str, str]] = {}
+        for subject in dict.fromkeys(subjects):
+            for kind, note in self._notes.get(subject, {}).items():
+                note.seen = now
+                found.setdefault(subject, {})[kind] = note.text
+        return found
+
+    def unnote(self, subject: str) -> None:
+        self._notes.pop(subject, None)
+
     def forget(self, before: float, limit: int) -> int:
-        """At most `limit` hosts kept before `before`, and as many anchors that nobody asked for since and that have no host."""
+        """At most `limit` hosts kept before `before`, and as many anchors that nobody asked for since and that have no host,
+        and as many notes."""
         limit = max(0, limit)
         oldest = islice((host for version, host in self._log if self._newest(version, host)), limit)
         gone = [host for host in oldest if self._hosts[host].seen < before]
@@ -162,6 +184,11 @@ class Known:
         idle = (anchor for anchor, known in self._anchors.items() if known.seen < before and not known.hosts)
         for anchor in list(islice(idle, limit)):
             del self._anchors[anchor]
+        noted = ((subject, kind) for subject, kinds in self._notes.items() for kind in kinds if kinds[kind].seen < before)
+        for subject, kind in list(islice(noted, limit)):
+            del self._notes[subject][kind]
+            if not self._notes[subject]:
+                del self._notes[subject]
         return len(gone)
 
     def names(self, name: str) -> bool:

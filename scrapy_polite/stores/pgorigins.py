@@ -1,14 +1,14 @@
-"""What the Postgres store keeps of origins (pgorigins.sql): names that are one, hosts with their evidence, rulings.
+"""What the Postgres store keeps of origins (pgorigins.sql): names that are one, hosts with their evidence, rulings, notes.
 
-All of it is on the server's disk before it is answered: nobody may have seen a version or an age that is lost in a crash and
-given again.
+All of it is on the server's disk before it is answered, since nobody may have seen a version or an age that is lost in a crash
+and given again; but for notes, which are learned again.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .base import DAY, Kept, News, Ruling, StoreError, checked, each_once, hold_micros
+from .base import DAY, Kept, News, Ruling, StoreError, checked, checked_note, each_once, hold_micros
 from .pgtext import array, texts, whole
 
 if TYPE_CHECKING:
@@ -60,6 +60,15 @@ SELECT q.root, s.key FROM unnest(%s::text[]) q (root),
     LATERAL (SELECT a.key FROM polite.slot a WHERE a.alias = q.root ORDER BY a.key LIMIT %s) s
 """
 NUMBERS = "SELECT a.anchor, a.number FROM polite.anchor a WHERE a.anchor = ANY (%s::text[])"
+NOTE = """
+INSERT INTO polite.note AS n (subject, kind, text, seen) VALUES (%s, %s, %s, polite.clock() / 1000000)
+ON CONFLICT (subject, kind) DO UPDATE SET text = excluded.text, seen = excluded.seen RETURNING 1
+"""
+NOTES = """
+SELECT n.subject, n.kind, n.text, n.seen < polite.clock() / 1000000 - %s::bigint FROM polite.note n
+WHERE n.subject = ANY (%s::text[])
+"""
+NOTED = "UPDATE polite.note n SET seen = polite.clock() / 1000000 WHERE n.subject = %s AND n.kind = %s RETURNING 1"
 RULING = "SELECT r.subject, r.verb, r.origin, r.author, r.reason, r.made, r.until FROM polite.ruling r WHERE "
 RULINGS = RULING + "r.until IS NULL OR r.until > polite.clock() / 1e6 ORDER BY r.subject"
 LAPSED = RULING + "r.until <= polite.clock() / 1e6 ORDER BY r.subject"
@@ -145,6 +154,17 @@ class PostgresOrigins:
     def lapsed(self) -> list[Ruling]:
         rows: list[Any] = self._session.ask(LAPSED)
         return [Ruling(*row) for row in rows]
+
+    def note(self, subject: str, kind: str, text: str) -> None:
+        self._session.ask(NOTE, checked_note(subject, kind, text))
+
+    def notes(self, subjects: Iterable[str]) -> dict[str, dict[str, str]]:
+        found: dict[str, dict[str, str]] = {}
+        for subject, kind, text, stale in self._session.ask(NOTES, (str(int(DAY)), texts(subjects))):
+            found.setdefault(str(subject), {})[str(kind)] = str(text)
+            if stale:
+                self._session.ask(NOTED, (subject, kind))
+        return found
 
     def forget_hosts(self, idle: float, limit: int = 1000) -> int:
         return self._in_steps("SELECT polite.forget(%s, %s)", idle, limit)

@@ -1,4 +1,4 @@
--- Names that are one, hosts with their evidence, rulings. Locks are taken in this order: the counter, the advisory lock
+-- Names that are one, hosts with their evidence, rulings; and what is forgotten of notes. Locks are taken in this order: the counter, the advisory lock
 -- ("POLI", 2) under which names become one and come apart, rows of slots by key.
 
 -- Whether it is so now; NULL: ask again.
@@ -27,6 +27,7 @@ BEGIN
         RETURN NULL;
     END IF;
     PERFORM polite.hand_on(younger, older);
+    DELETE FROM polite.note n WHERE n.subject = younger;
     UPDATE polite.slot s SET alias = older, asked = polite.clock() / 1000000,
             due = 0, last = 0, hold = 0, kind = NULL, reason = NULL, stated = NULL
         WHERE s.key = younger OR s.alias = younger;
@@ -189,5 +190,10 @@ BEGIN
                 FOR NO KEY UPDATE SKIP LOCKED),
         renewed AS (UPDATE polite.slot s SET asked = now FROM oldest o WHERE s.key = o.key AND o.used)
     DELETE FROM polite.slot s USING oldest o WHERE s.key = o.key AND NOT o.used;
+    -- Under the advisory lock, as a merge: they take several rows, and nobody else does.
+    DELETE FROM polite.note n USING (
+            SELECT m.subject, m.kind FROM polite.note m WHERE m.seen < before ORDER BY m.seen LIMIT p_limit
+                FOR UPDATE SKIP LOCKED) o
+        WHERE n.subject = o.subject AND n.kind = o.kind;
     RETURN gone;
 END $$;

@@ -1,4 +1,4 @@
--- Version 2: hosts with their evidence, numbers for anchors, rulings; names that became one can come apart again.
+-- Version 2: hosts with their evidence, numbers for anchors, rulings, notes; names that became one can come apart again.
 -- Goes on from version 1, in which an origin had anchors and no hosts.
 
 DROP FUNCTION IF EXISTS polite.origin_of(text[], text);
@@ -48,6 +48,16 @@ CREATE TABLE polite.ruling (
     until double precision
 );
 
+-- What was learned of a key. text: JSON, which nothing here reads.
+CREATE TABLE polite.note (
+    subject text COLLATE "C",
+    kind text COLLATE "C",
+    text text NOT NULL,
+    seen bigint NOT NULL,
+    PRIMARY KEY (subject, kind)
+);
+CREATE INDEX note_seen ON polite.note (seen);
+
 -- One row: the newest version, and the one of the newest ruling. Whoever writes a version locks it until the commit, so
 -- that versions become visible in their order.
 CREATE TABLE polite.counter (version bigint NOT NULL, ruled bigint NOT NULL) WITH (fillfactor = 50);
@@ -63,7 +73,7 @@ BEGIN
             FROM pg_class c, aclexplode(c.relacl) x WHERE c.oid = 'polite.slot'::regclass AND x.grantee <> c.relowner
                 AND x.privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE')
     LOOP
-        EXECUTE format('GRANT %s ON polite.host, polite.pointer, polite.ruling, polite.counter TO %s',
+        EXECUTE format('GRANT %s ON polite.host, polite.pointer, polite.ruling, polite.counter, polite.note TO %s',
             given.privilege_type, given.grantee);
     END LOOP;
 END $$;

@@ -56,6 +56,11 @@ SCHEMA = (
         """CREATE TABLE ruling (
             subject TEXT PRIMARY KEY, verb TEXT NOT NULL, origin TEXT NOT NULL, author TEXT NOT NULL, reason TEXT NOT NULL,
             made REAL NOT NULL, until REAL) WITHOUT ROWID""",
+        # What was learned of a key. text: JSON.
+        """CREATE TABLE note (
+            subject TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL, seen INTEGER NOT NULL,
+            PRIMARY KEY (subject, kind)) WITHOUT ROWID""",
+        "CREATE INDEX note_seen ON note (seen)",
         # One row: the newest version, and the one of the newest ruling.
         "CREATE TABLE counter (version INTEGER NOT NULL, ruled INTEGER NOT NULL)",
         "INSERT INTO counter VALUES (0, 0)",

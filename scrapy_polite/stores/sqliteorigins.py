@@ -1,4 +1,4 @@
-"""What the SQLite store keeps of origins: names that are one, hosts with their evidence, and rulings; all in PATH.
+"""What the SQLite store keeps of origins: names that are one, hosts with their evidence, rulings, and notes; all in PATH.
 
 What is written takes its turn among all processes, as a booking does. What is only read takes none: in SQLite's WAL mode
 readers see the last commit, and wait for nobody.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .base import DAY, Kept, News, Ruling, checked, each_once
+from .base import DAY, Kept, News, Ruling, checked, checked_note, each_once
 
 if TYPE_CHECKING:
     import sqlite3
@@ -58,6 +58,7 @@ class SQLiteOrigins:
                 return
             _hand_on(db, younger, older)
             db.execute("DELETE FROM hold WHERE key = ?", (younger,))
+            db.execute("DELETE FROM note WHERE subject = ?", (younger,))
             now = int(self._wall())
             db.execute("UPDATE alias SET root = ?, seen = ? WHERE root = ?", (older, now, younger))
             db.execute("INSERT INTO alias (name, root, seen) VALUES (?, ?, ?)", (younger, older, now))
@@ -171,6 +172,25 @@ class SQLiteOrigins:
             over = "SELECT * FROM ruling WHERE until <= ? ORDER BY subject"
             return [Ruling(*row) for row in db.execute(over, (self._wall(),))]
 
+    def note(self, subject: str, kind: str, text: str) -> None:
+        values = checked_note(subject, kind, text)
+        with self._alone as db:
+            db.execute("INSERT OR REPLACE INTO note VALUES (?, ?, ?, ?)", (*values, int(self._wall())))
+
+    def notes(self, subjects: Iterable[str]) -> dict[str, dict[str, str]]:
+        found: dict[str, dict[str, str]] = {}
+        now, stale = int(self._wall()), []
+        query = "SELECT subject, kind, text, seen FROM note WHERE subject IN ({})"
+        with self._reading as db:
+            for subject, kind, text, seen in _chunked(db, query, dict.fromkeys(subjects)):
+                found.setdefault(subject, {})[kind] = text
+                if seen < now - DAY:
+                    stale.append((now, subject, kind))
+        if stale:
+            with self._alone as db:
+                db.executemany("UPDATE note SET seen = ? WHERE subject = ? AND kind = ?", stale)
+        return found
+
     def forget_hosts(self, idle: float, limit: int = 1000) -> int:
         now, limit = self._wall(), max(0, limit)
         with self._filling as db:
@@ -269,6 +289,8 @@ def _forget(db: sqlite3.Connection, before: float, now: int, limit: int) -> int:
             db.execute("UPDATE alias SET seen = ? WHERE name = ?", (now, name))
         else:
             db.execute("DELETE FROM alias WHERE name = ?", (name,))
+    noted = db.execute("SELECT subject, kind FROM note WHERE seen < ? ORDER BY seen LIMIT ?", (before, limit)).fetchall()
+    db.executemany("DELETE FROM note WHERE subject = ? AND kind = ?", noted)
     return len(gone)
 
 
