@@ -107,7 +107,8 @@ def crawl(world: World, seed: int, seconds: int) -> tuple[Costs, Costs]:
             ended, mark, sample = heapq.heappop(under_way)
             heard = replace(sample, alone=company.ended(ORIGIN, mark))
             for costs in (learned, raw):
-                costs.heard(heard, ended)
+                if costs.heard(heard, ended):
+                    costs.step(ORIGIN, heard.kind, ended, ended)
 
     for number in range(seconds):
         sent, site, kind = float(number), f"site:{number % SITES}.test", kinds[number // SITES % len(kinds)]

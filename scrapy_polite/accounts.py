@@ -8,6 +8,7 @@ of its own for it, with an origin's rate: never none.
 from __future__ import annotations
 
 import logging
+import time
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from scrapy_polite.naming.hosts import Invalid, parse
 from scrapy_polite.naming.imagesources import canonical_source
 from scrapy_polite.origins.cachestatus import cache_status
 from scrapy_polite.origins.edges import Edge
+from scrapy_polite.origins.notes import BEHAVIOUR, NotedPart
 from scrapy_polite.origins.watching import account_among, folder_of, sign_of
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from scrapy_polite.admission import Admission, Placed
     from scrapy_polite.naming.hosts import Target
+    from scrapy_polite.notebook import Notebook
     from scrapy_polite.origins.watching import Watching
     from scrapy_polite.ticket import Ticket
 
@@ -36,15 +39,17 @@ logger = logging.getLogger(__name__)
 class Accounts:
     """See the module."""
 
-    def __init__(self, admission: Admission, watching: Watching) -> None:
+    def __init__(self, admission: Admission, watching: Watching, notebook: Notebook) -> None:
         self._admission = admission
         self._watching = watching
+        self._notebook = notebook
 
     async def placed(self, placed: Placed, target: Target) -> Placed:
         """What was placed by its name and by DNS; with what stands behind it, if it is an account of an image service."""
         account = account_among(placed.keys)
         if account is None:
             return placed
+        await self._recall(account)
         notes = (*placed.notes, *self._watching.sentences(account))
         if self._watching.all_bucket(account):
             return replace(placed, notes=notes)
@@ -70,15 +75,30 @@ class Accounts:
         target = parse(ticket.url)
         if account is None or status != 200 or isinstance(target, Invalid):
             return
-        before = self._stand(account)
+        before, parts = self._stand(account), self._watching.parts(account)
         said = cache_status(headers, ticket.edge.provider if ticket.edge is not None else None)
         hit = None if said.verdict is None else said.verdict == "hit"
         sign = sign_of(headers, hit, said.because.partition(":")[0].lower())
         for switch in self._watching.heard(account, folder_of(account, target.path), sign, self._source(target)):
             logger.info("Image service: %s", switch.because)
+        for part in self._watching.parts(account):
+            if part not in parts:
+                text = NotedPart(part.behaviour, time.time(), part.because).as_text()
+                await self._notebook.write(account, BEHAVIOUR + part.folder, text)
         if self._stand(account) != before:
             with suppress(NotNow):  # The spider is closing.
                 await self._admission.place_again(ticket.site, target)
+
+    async def _recall(self, account: str) -> None:
+        """What earlier crawls have noted of an account that this one does not know yet."""
+        if self._watching.knows(account):
+            return
+        noted = {
+            kind.removeprefix(BEHAVIOUR): part
+            for kind, text in (await self._notebook.read(account) or {}).items()
+            if kind.startswith(BEHAVIOUR) and (part := NotedPart.from_text(text)) is not None
+        }
+        self._watching.recall(account, noted)
 
     def _stand(self, account: str) -> tuple[bool, bool, str]:
         watching = self._watching

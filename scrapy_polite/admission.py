@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from scrapy_polite.agenda import Agenda
     from scrapy_polite.config import Config
     from scrapy_polite.limits.plan import Limit
+    from scrapy_polite.notebook import Notebook
     from scrapy_polite.origins.edges import Edge
     from scrapy_polite.origins.evidence import Reply
     from scrapy_polite.origins.judge import Placement
@@ -101,12 +102,18 @@ class Admission:
     lines: Lines | None = None
 
     def __init__(
-        self, config: Config, resolver: Resolver, placing: Placing, watching: Watching, stats: StatsCollector | None
+        self,
+        config: Config,
+        resolver: Resolver,
+        placing: Placing,
+        watching: Watching,
+        notebook: Notebook,
+        stats: StatsCollector | None,
     ) -> None:
         self.config = config
         self.resolver = resolver
         self.placing = placing
-        self.accounts = Accounts(self, watching)
+        self.accounts = Accounts(self, watching, notebook)
         self._stats = stats
         self._sites = Sites(config.stores)
         self._own = OwnAddresses(time.monotonic)

@@ -55,6 +55,7 @@ class PoliteExtension:
             self._put_off = PutOff(crawler, PoliteImagesPipeline)
         crawler.signals.connect(self.engine_started, signals.engine_started)
         crawler.signals.connect(self.spider_opened, signals.spider_opened)
+        crawler.signals.connect(self.spider_closed, signals.spider_closed)
         crawler.signals.connect(self.engine_stopped, signals.engine_stopped)
 
     @classmethod
@@ -92,6 +93,20 @@ class PoliteExtension:
             return
         await self._politeness.watch()
         self._collector.spare()
+
+    def spider_closed(self) -> None:
+        """Say what only a person can decide, and would not look for."""
+        found, where = self._politeness.placing.suspected(), "`scrapy polite origins --suspected` shows them"
+        if self._politeness.config.store == "memory:":
+            where = f"with a store that outlives the crawl (POLITE_STORE) {where}"
+        if found:
+            logger.info(
+                "Origins: %d address%s may be an edge that no table knows, whose sites share one rate for now: %s, with the "
+                "setting that confirms it",
+                found,
+                "es" * (found != 1),
+                where,
+            )
 
     async def engine_stopped(self) -> None:
         self._collector.look_again()

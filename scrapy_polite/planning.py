@@ -93,9 +93,9 @@ class Planner:
         if cost is not None and not (isinstance(cost, int | float) and 0 < cost < math.inf):
             self._complain(f'meta["polite_cost"] = {cost!r} is not a number above 0: the cost of the kind {kind!r} is charged')
             cost = None
-        return Sort(kind, self.cost(kind, keys) if cost is None else cost, *self._charged(keys, request.url))
+        return Sort(kind, self.cost(kind, keys) if cost is None else cost, *self.charged(keys, request.url))
 
-    def _charged(self, keys: tuple[str, ...], url: str) -> tuple[tuple[str, ...], str | None]:
+    def charged(self, keys: tuple[str, ...], url: str) -> tuple[tuple[str, ...], str | None]:
         """Which of the keys of its site a request is charged to, and which of them behaves as a bucket: what an image service
         has of its own costs nobody behind it anything."""
         account = account_among(keys)

@@ -21,6 +21,7 @@ from scrapy_polite.config import Config
 from scrapy_polite.dns.resolver import Resolver
 from scrapy_polite.hearing import Hearing
 from scrapy_polite.learning import Learning
+from scrapy_polite.notebook import Notebook
 from scrapy_polite.origins.evidence import Reply
 from scrapy_polite.paths import ledger_path, store_url, writable
 from scrapy_polite.placing import Placing
@@ -39,7 +40,10 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from scrapy_polite.browser.proxy import ForwardProxy
+    from scrapy_polite.dns.resolver import NoAnswer
+    from scrapy_polite.guard.policy import Refused
     from scrapy_polite.limits.gcra import Booked, Wait
+    from scrapy_polite.naming.hosts import Target
     from scrapy_polite.ticket import Ticket
 
 __all__ = ["Placed", "Politeness"]
@@ -65,8 +69,9 @@ class Politeness(Admission):
         self.ledger = ledger
         self.planner = Planner(config, REMEMBERED)
         placing = Placing(self.booker, resolver, config.edges, config.confidence, config.limits, ledger)
-        super().__init__(config, resolver, placing, self.planner.watching, stats)
-        self.learning = Learning(self.planner.costs, stats)
+        notebook = Notebook(self.booker)
+        super().__init__(config, resolver, placing, self.planner.watching, notebook, stats)
+        self.learning = Learning(self.planner.costs, notebook, stats)
         self._hearing = Hearing(config.ladders, random.random)
         self.refunds = Refunds(self)
         self.tickets: weakref.WeakKeyDictionary[Request, Ticket] = weakref.WeakKeyDictionary()
@@ -130,6 +135,14 @@ class Politeness(Admission):
         if self.ledger is not None:
             self.ledger.close()
         self.booker.close()
+
+    # -- admitted and placed
+
+    async def admit(self, url: str) -> tuple[Target, Placed] | Refused | NoAnswer:
+        found = await super().admit(url)
+        if isinstance(found, tuple):
+            await self.learning.met(found[1].keys[-1])
+        return found
 
     # -- planned
 
@@ -199,7 +212,7 @@ class Politeness(Admission):
     async def hear(self, ticket: Ticket, status: int, headers: Mapping[str, Sequence[str]], certificate: object = None) -> bool:
         """Listen to an answer; a refusal holds the site. Whether the request was served; if not, it waits its turn again.
         ``certificate``: Scrapy's, of the connection."""
-        self.learning.heard(ticket, status, headers)
+        await self.learning.heard(ticket, status, headers)
         await self.accounts.heard(ticket, status, headers)
         now = time.monotonic()
         site = ticket.charges[0].key

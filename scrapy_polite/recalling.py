@@ -89,6 +89,10 @@ class Recalling:
         """Where it is placed whatever people have ruled, with what a person asks next: whether its neighbours look alike."""
         return self._judge.explain(host)
 
+    def suspected(self) -> int:
+        """How many addresses look like an edge that no table knows, among those of all hosts that were met."""
+        return sum(len(suspect.addresses) for suspect in self._judge.suspected_edges())
+
     def suspected_at(self, host: str) -> list[Suspect]:
         """What is suspected of its addresses."""
         has = {fact.value for fact in self._hosts[host].evidence.facts if fact.kind == "address"}

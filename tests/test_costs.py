@@ -23,6 +23,7 @@ from scrapy_polite.origins.costs import (
     Sample,
     tells,
 )
+from scrapy_polite.origins.notes import NotedCost
 
 ORIGIN = "origin:sites.platform.test"
 TRIP = 0.06
@@ -59,7 +60,9 @@ class Crawl:
         self.now += passes
 
     def tell(self, one: Sample, *, paced: bool = False) -> None:
-        step = self.costs.heard(one, self.now, paced=paced)
+        if not self.costs.heard(one, self.now, paced=paced):
+            return
+        step = self.costs.step(one.origin, one.kind, self.now, self.now)
         if step is not None:
             self.steps.append(step)
 
@@ -137,7 +140,8 @@ def test_whatever_is_heard_a_cost_keeps_its_bounds_and_its_pace(heard: list[tupl
     for kind, seconds, passes, paced in heard:
         now += passes
         before = costs.cost(ORIGIN, kind)
-        step = costs.heard(sample(kind, seconds), now, paced=paced)
+        enough = costs.heard(sample(kind, seconds), now, paced=paced)
+        step = costs.step(ORIGIN, kind, now, now) if enough else None
         after = costs.cost(ORIGIN, kind)
         assert max(1, kinds.cost(kind) / 2) <= after <= kinds.cost(kind) * 2
         assert abs(after - before) <= 0.5
@@ -154,7 +158,8 @@ def test_a_step_says_what_it_was_made_for() -> None:
     crawl.batch(page=0.1, search=0.4)
     (step,) = crawl.steps
     said = "the server takes 400 ms, and 100 ms for a page, which makes 8.00: from 4 to 4.5, in bounds of 2 to 8"
-    assert step == Learned(ORIGIN, "search", 4.5, 4, ENOUGH, said)
+    noted = NotedCost(4.5, 1000.0, ENOUGH, ENOUGH, said)
+    assert step == Learned(ORIGIN, "search", 4.5, 4, ENOUGH, said, noted)
     page, search = crawl.costs.learned(ORIGIN)
     assert (page.kind, page.cost, page.samples, page.because) == ("page", 2, ENOUGH, "the others are weighed against it")
     assert search == step

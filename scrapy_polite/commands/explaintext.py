@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_polite.commands import hand
-from scrapy_polite.commands.words import seen, state
+from scrapy_polite.commands.words import moment, plural, seen, state
 from scrapy_polite.naming.hosts import display_host
 from scrapy_polite.stores.base import Ruling
 
@@ -20,6 +20,14 @@ __all__ = ["as_text"]
 
 MARGIN: Final = 13
 """Columns of the labels."""
+
+VOWELS: Final = frozenset("aeiou")
+
+AS_WHAT: Final = {
+    "edge": "as an edge, whose hits cost nobody else anything",
+    "bucket": "as a bucket, which costs nobody else anything",
+    "unknown": "as nothing known: taken as an edge whose answers are all misses",
+}
 
 MOST: Final = 16
 """Addresses that are shown, besides those that are refused."""
@@ -147,6 +155,12 @@ def _planned(found: Explanation) -> Iterator[tuple[str, str]]:
     if found["kind"] is None:
         return
     yield "kind", f"{found['kind']}, which costs {found['cost']:g}"
+    label = "learned"
+    for cost in found["learned"]:
+        yield label, _learned(cost)
+        label = ""
+    if found["behaviour"] is not None:
+        yield "behaves", _behaviour(found["behaviour"])
     states = {known["key"]: known for known in found["keys"]}
     label = "charged"
     for charge in found["charges"]:
@@ -160,3 +174,18 @@ def _planned(found: Explanation) -> Iterator[tuple[str, str]]:
         when = f"; {state(now['due_in'], now['hold_in'], now['kind'], now['reason'])}" if now is not None else ""
         yield label, f"{charge['cost']:g} to {charge['key']}, {allows}{when}"
         label = ""
+
+
+def _learned(cost: dict[str, Any]) -> str:
+    """What a kind costs at the origin, and from what that was learned."""
+    kind, samples, pages = cost["kind"], plural(cost["samples"], "answer"), plural(cost["pages"], "page")
+    when = moment(cost["at"])
+    return (
+        f"a{'n' * (kind[:1] in VOWELS)} {kind} costs {cost['cost']:g} here, and {cost['default']:g} elsewhere; "
+        f"learned from {samples} and {pages} on {when}: {cost['because']}"
+    )
+
+
+def _behaviour(found: dict[str, Any]) -> str:
+    as_what = AS_WHAT[found["behaviour"]]
+    return as_what + (f", since {moment(found['at'])}" if found["at"] else "")

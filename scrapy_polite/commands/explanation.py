@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_polite.commands import hand
-from scrapy_polite.commands.fields import charge, invalid, not_found, state, unjudged
+from scrapy_polite.commands.fields import charge, invalid, learned, not_found, state, unjudged
 from scrapy_polite.commands.known import Known, reasons
 from scrapy_polite.dns.own import OwnAddresses
 from scrapy_polite.dns.resolver import Answer, NoAnswer, Resolver
@@ -24,6 +24,7 @@ from scrapy_polite.naming.imagesources import canonical_source
 from scrapy_polite.naming.keys import own_key
 from scrapy_polite.naming.sending import as_sent
 from scrapy_polite.origins.sentences import suspicion
+from scrapy_polite.origins.watching import account_among, folder_of
 from scrapy_polite.politeness import Politeness
 from scrapy_polite.stores.base import StoreError, scratch_store
 from scrapy_polite.stores.looking import LookOnly
@@ -130,9 +131,9 @@ class Explainer:
     def kind(self, url: str) -> str:
         return self._config.kinds.of(url)
 
-    def planned(self, keys: tuple[str, ...], kind: str) -> Planned:
-        """What is charged; the narrowest key comes first."""
-        charges = self._politeness.planner.charges(keys[0], keys, kind)
+    def planned(self, keys: tuple[str, ...], kind: str, bucket: str | None = None) -> Planned:
+        """What is charged; the narrowest key comes first. `bucket`: as for a plan."""
+        charges = self._politeness.planner.charges(keys[0], keys, kind, bucket=bucket)
         return {
             "site": keys[0],
             "bucket": next((key for key in keys if key.startswith("bucket:")), None),
@@ -217,9 +218,13 @@ class Explainer:
             placed = admitted[1]
             found["pinned"] = str(placed.pinned)
             self._place(found, placed, thoroughly=pointers)
+            planner = self._politeness.planner
+            keys, bucket = planner.charged(placed.keys, url)
             plan: Planned = found
-            plan |= self.planned(placed.keys, self.kind(url))
-            self._stand(found, placed.keys)
+            plan |= self.planned(keys, self.kind(url), bucket)
+            found["learned"] = [noted for one in planner.learned(keys[-1]) for noted in learned(one)]
+            found["behaviour"] = self._behaviour(placed.keys, target)
+            self._stand(found, keys)
 
     async def _admit(self, url: str) -> tuple[Target, Placed] | Refused | NoAnswer:
         """As a crawl is told; but nobody waits here for a store to come back."""
@@ -254,6 +259,17 @@ class Explainer:
                 found |= {"origin": origin, "aliases": self._known.aliases_of([origin]).get(origin, [])}
             except StoreError as error:
                 self._without_store(error)
+
+    def _behaviour(self, keys: tuple[str, ...], target: Target) -> dict[str, Any] | None:
+        """As what an account of an image service is treated where it is asked for this, and why."""
+        account, watching = account_among(keys), self._politeness.planner.watching
+        if account is None:
+            return None
+        folder = folder_of(account, target.path)
+        parts = {part.folder: part for part in watching.parts(account)}
+        part = parts.get(folder, parts.get(""))
+        told = {"because": None, "at": None} if part is None else {"because": part.because or None, "at": part.at}
+        return {"key": account, "folder": folder, "behaviour": watching.behaviour(account, folder), **told}
 
     def _stand(self, found: Explanation, keys: tuple[str, ...]) -> None:
         """When each key is due, and whether it is held."""

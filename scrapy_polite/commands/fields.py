@@ -8,9 +8,22 @@ if TYPE_CHECKING:
     from scrapy_polite.guard.trail import Check
     from scrapy_polite.limits.plan import Charge
     from scrapy_polite.naming.hosts import Invalid
+    from scrapy_polite.origins.costs import Learned
     from scrapy_polite.stores.base import Peek
 
-__all__ = ["Explanation", "Found", "Judged", "Named", "Planned", "charge", "invalid", "not_found", "state", "unjudged"]
+__all__ = [
+    "Explanation",
+    "Found",
+    "Judged",
+    "Named",
+    "Planned",
+    "charge",
+    "invalid",
+    "learned",
+    "not_found",
+    "state",
+    "unjudged",
+]
 
 
 class Named(TypedDict):
@@ -65,6 +78,8 @@ class Found(TypedDict):
     edge: dict[str, Any] | None
     aliases: list[str]
     ruling: dict[str, Any] | None
+    learned: list[dict[str, Any]]
+    behaviour: dict[str, Any] | None
     keys: list[dict[str, Any]]
     hold: dict[str, Any] | None
     due_in: float
@@ -114,6 +129,8 @@ def not_found() -> Found:
         "edge": None,
         "aliases": [],
         "ruling": None,
+        "learned": [],
+        "behaviour": None,
         "keys": [],
         "hold": None,
         "due_in": 0.0,
@@ -124,6 +141,15 @@ def charge(charge: Charge) -> dict[str, Any]:
     """One charge, with what is special about it."""
     stated = {"key": charge.key, "cost": charge.cost, "rate": charge.rate, "burst": charge.burst}
     return stated | ({"least": charge.least} if charge.least else {}) | ({"refundable": True} if charge.refundable else {})
+
+
+def learned(one: Learned) -> list[dict[str, Any]]:
+    """What is noted of a kind's cost at an origin, if anything is."""
+    noted = one.noted
+    if noted is None:
+        return []
+    stated = {"kind": one.kind, "cost": one.cost, "default": one.default, "samples": noted.samples, "pages": noted.pages}
+    return [stated | {"at": noted.at, "because": noted.because}]
 
 
 def state(key: str, peek: Peek) -> dict[str, Any]:

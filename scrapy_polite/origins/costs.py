@@ -8,6 +8,9 @@ of a page, which always costs what it costs by default, makes the estimate.
 An estimate is no measurement. Whoever else loads the server makes all kinds look alike (measured: at 95 % load 1.95 : 2 : 2.00
 for work that is 4 : 2 : 1), a cache in the server makes a kind look free, a tarpit makes it look dear. So a cost never leaves
 half to twice its default, never falls below one unit, and moves slowly: up at once, down only when several estimates agree.
+
+Others learn of the same origin in processes of their own. What counts is what they have noted last: a step is made from there,
+and not before the time since it has passed.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Final
+
+from scrapy_polite.origins.notes import NotedCost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -85,7 +90,8 @@ def tells(sample: Sample) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """The cost of a kind at an origin, in units, and the reason of its last step. ``samples``: of the kind, as kept."""
+    """The cost of a kind at an origin, in units, and the reason of its last step. ``samples``: of the kind, as kept;
+    ``noted``: the last step, in whichever process it was made; None: there was none."""
 
     origin: str
     kind: str
@@ -93,6 +99,7 @@ class Learned:
     default: float
     samples: int
     because: str
+    noted: NotedCost | None
 
 
 class Company:
@@ -144,6 +151,7 @@ class _Kind:
     agreeing: int = 0
     stepped: float | None = None
     because: str = ""
+    noted: NotedCost | None = None
 
     def samples(self) -> int:
         return sum(len(site.ring) for site in self.sites.values())
@@ -174,7 +182,7 @@ class _Kind:
 
 class Costs:
     """``default``: units of a kind where nothing was learned. Bounded in memory; an origin that was not heard of for longest is
-    forgotten, and has the defaults again."""
+    forgotten, and has the defaults until it is recalled."""
 
     def __init__(self, default: Callable[[str], float]) -> None:
         self._default = default
@@ -195,26 +203,38 @@ class Costs:
                 self._trips.popitem(last=False)
         trip.least = min(trip.least, seconds)
 
-    def heard(self, sample: Sample, now: float, *, paced: bool = False) -> Learned | None:
-        """An answer has come; the new cost, where it makes a step. ``now`` in seconds of a clock that only runs on. ``paced``:
-        the origin is slowed down for its latency, so it has a queue, and nothing is learned until it has none."""
+    def knows(self, origin: str) -> bool:
+        """Whether anything was heard of the origin, or recalled."""
+        return origin in self._origins
+
+    def recall(self, origin: str, name: str, noted: NotedCost, now: float, wall: float) -> None:
+        """What was noted last of a kind, by whomever: it is what the next step is made from. ``wall``: unix seconds."""
+        kind = self._kind(origin, name) if name != ANCHOR else None
+        if kind is None or noted == kind.noted:
+            return
+        low, high = self._bounds(name)
+        kind.cost, kind.because, kind.noted, kind.agreeing = min(max(noted.cost, low), high), noted.because, noted, 0
+        # A note from the future is by a clock that is wrong: as if it were of now.
+        kind.stepped = now - max(0.0, wall - noted.at)
+
+    def heard(self, sample: Sample, now: float, *, paced: bool = False) -> bool:
+        """An answer has come; whether there is enough now for a :meth:`step`, before which what others have noted meanwhile is
+        to be recalled. ``now`` in seconds of a clock that only runs on. ``paced``: the origin is slowed down for its latency,
+        so it has a queue, and nothing is learned until it has none."""
         if paced or not tells(sample):
-            return None
+            return False
         # No answer is quicker than a round trip; a connection that the reactor saw late is longer.
         self.connected(sample.address, sample.seconds)
         kind = self._kind(sample.origin, sample.kind)
         site = kind.place(sample.site, now) if kind is not None else None
         if kind is None or site is None:
-            return None
+            return False
         site.ring.append((sample.seconds, self._trips[sample.address]))
         kind.fresh += 1
-        if kind.fresh < ENOUGH or sample.kind == ANCHOR:
-            return None
-        estimate = self.estimate(sample.origin, sample.kind)
-        if estimate is None:
-            return None
+        if kind.fresh < ENOUGH or sample.kind == ANCHOR or self.estimate(sample.origin, sample.kind) is None:
+            return False
         kind.fresh = 0
-        return self._step(sample.origin, sample.kind, kind, estimate, now)
+        return True
 
     def estimate(self, origin: str, kind: str) -> float | None:
         """What a request of the kind seems to cost at the origin, in units, unbounded; None where too little tells of it."""
@@ -245,10 +265,13 @@ class Costs:
             kinds[name] = _Kind(self._default(name))
         return kinds.get(name)
 
-    def _step(self, origin: str, name: str, kind: _Kind, estimate: float, now: float) -> Learned | None:
-        before, default = kind.cost, self._default(name)
-        low = max(LEAST, default / 2)
-        aim = min(max(round(estimate / STEP) * STEP, low), max(low, default * 2))
+    def step(self, origin: str, name: str, now: float, wall: float) -> Learned | None:
+        """The new cost of a kind, if its estimate is far enough from the old one, and the time for a step has come."""
+        kind, estimate = self._origins.get(origin, {}).get(name), self.estimate(origin, name)
+        if kind is None or estimate is None:
+            return None
+        before, (low, high) = kind.cost, self._bounds(name)
+        aim = min(max(round(estimate / STEP) * STEP, low), high)
         kind.agreeing = kind.agreeing + 1 if aim < before else 0
         rested = kind.stepped is None or now - kind.stepped >= PATIENCE
         if rested and aim > before:
@@ -261,9 +284,16 @@ class Costs:
             kind.because = kind.because or f"{measured}: no step yet from {before:g}"
             return None
         kind.agreeing, kind.stepped = 0, now
-        kind.because = f"{measured}: from {before:g} to {kind.cost:g}, in bounds of {low:g} to {default * 2:g}"
+        kind.because = f"{measured}: from {before:g} to {kind.cost:g}, in bounds of {low:g} to {high:g}"
+        pages = self._origins[origin][ANCHOR].samples()
+        kind.noted = NotedCost(kind.cost, wall, kind.samples(), pages, kind.because)
         return self._learned(origin, name, kind)
+
+    def _bounds(self, name: str) -> tuple[float, float]:
+        default = self._default(name)
+        low = max(LEAST, default / 2)
+        return low, max(low, default * 2)
 
     def _learned(self, origin: str, name: str, kind: _Kind) -> Learned:
         because = kind.because or ("the others are weighed against it" if name == ANCHOR else "too few samples yet")
-        return Learned(origin, name, kind.cost, self._default(name), kind.samples(), because)
+        return Learned(origin, name, kind.cost, self._default(name), kind.samples(), because, kind.noted)

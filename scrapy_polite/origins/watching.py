@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from scrapy_polite.origins.notes import Behaviour, NotedPart
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-__all__ = ["BUCKET_MARKS", "Behaviour", "Sign", "Switch", "Watching", "account_among", "folder_of", "sign_of"]
-
-Behaviour = Literal["edge", "bucket", "unknown"]
+__all__ = ["BUCKET_MARKS", "Behaviour", "Part", "Sign", "Switch", "Watching", "account_among", "folder_of", "sign_of"]
 
 BUCKET_MARKS: Final = (
     # What the object stores put on each object that they serve, and no cache in front adds (read 2026-11).
@@ -82,6 +82,16 @@ class Switch:
     because: str
 
 
+class Part(NamedTuple):
+    """An account (``folder`` ""), or a folder of it, that has its own say: as what it is treated, and the sentence of the last
+    switch; "" where it never had a name. ``at``: when that was noted in an earlier process, in unix seconds; 0: in none."""
+
+    folder: str
+    behaviour: Behaviour
+    because: str
+    at: float
+
+
 def sign_of(names: Iterable[str], hit: bool | None, header: str = "") -> Sign:
     """The sign of an answer with headers of these names (lower-case). ``hit``: whether a cache said that it had it, in
     ``header``; None: no cache said anything. The word of a cache weighs more: behind it there may be a bucket."""
@@ -108,10 +118,11 @@ def folder_of(account: str, path: str) -> str:
 
 @dataclass(slots=True)
 class _Watched:
-    """The newest signs, and what they made of it."""
+    """The newest signs, and what they made of it; ``at`` as in :class:`Part`."""
 
     behaviour: Behaviour = "unknown"
     because: str = ""
+    at: float = 0.0
     ring: deque[Sign] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
 
     def hear(self, sign: Sign, name: str) -> tuple[Behaviour, Behaviour] | None:
@@ -120,17 +131,23 @@ class _Watched:
         now = self._judged()
         if now == self.behaviour:
             return None
-        before, self.behaviour = self.behaviour, now
+        before, self.behaviour, self.at = self.behaviour, now, 0.0
         self.because = self._sentence(name, before)
         return before, now
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has a say of its own, if only that it does not agree with itself."""
+        return bool(self.because) or self.at > 0 or len(self.ring) >= ENOUGH
 
     def agree(self, behaviour: Behaviour) -> int:
         return sum(sign.of == behaviour for sign in self.ring)
 
     def _judged(self) -> Behaviour:
         if self.behaviour != "unknown":
-            lately = list(self.ring)[-LATELY:]
-            return self.behaviour if _share(self.behaviour, lately) >= CONTRARY else "unknown"
+            # What has its name from an earlier process was heard to agree there.
+            against = sum(sign.of != self.behaviour for sign in list(self.ring)[-LATELY:])
+            return self.behaviour if LATELY - against >= CONTRARY * LATELY else "unknown"
         if len(self.ring) >= ENOUGH:
             for behaviour in _KNOWN:
                 if _share(behaviour, self.ring) >= AGREEING:
@@ -205,11 +222,32 @@ class Watching:
         whole, part = found.whole.behaviour, found.folders.get(folder)
         if part is None:
             return whole
-        if part.behaviour != "unknown" or len(part.ring) >= ENOUGH:
+        if part.settled:
             return part.behaviour
         # It has too little to say something of its own, but may object.
         objects = len(part.ring) >= OBJECTING and _share(whole, part.ring) < CONTRARY
         return "unknown" if objects else whole
+
+    def knows(self, account: str) -> bool:
+        """Whether anything was heard of the account, or recalled."""
+        return account in self._accounts
+
+    def recall(self, account: str, noted: Mapping[str, NotedPart]) -> None:
+        """What was noted of an account that is not yet known, and of its folders, which are told by name ("": all of it)."""
+        if self.knows(account) or not noted:
+            return
+        found = self._accounts[account] = _Account()
+        for folder in sorted(noted)[: FOLDERS + 1]:
+            part = found.whole if not folder else found.folders.setdefault(folder, _Watched())
+            part.behaviour, part.because, part.at = noted[folder].behaviour, noted[folder].because, noted[folder].at
+
+    def parts(self, account: str) -> tuple[Part, ...]:
+        """The account and its folders, as far as each has its own say."""
+        found = self._accounts.get(account)
+        if found is None:
+            return ()
+        parts = {"": found.whole, **found.folders}
+        return tuple(Part(folder, part.behaviour, part.because, part.at) for folder, part in parts.items() if part.settled)
 
     def all_bucket(self, account: str) -> bool:
         """Whether no image of the account costs anybody else anything."""
@@ -225,7 +263,7 @@ class Watching:
         """The key of whoever has nearly all images that the account resizes; "" where that is several, or nobody else.
         ``first``: what the URL at hand tells, as long as there was no answer."""
         found = self._accounts.get(account)
-        if found is None:
+        if found is None or not found.sources:
             return first
         most, times = Counter(found.sources).most_common(1)[0]
         return most if times >= AGREEING * len(found.sources) else ""
