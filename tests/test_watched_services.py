@@ -6,10 +6,12 @@ The services are on loopback, under their own names.
 from __future__ import annotations
 
 import itertools
+import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from commandline import objects, polite
 from loopback import Answer, Arrival, Crawl, Server, crawl, ports
 from nameserver import Script, name_server_in_a_thread
 
@@ -123,6 +125,55 @@ def test_a_service_that_shows_a_store_is_a_bucket_and_costs_nobody_else_anything
     alone = [one for one in charges if keys(one) == [ACCOUNT]]
     assert len(alone) >= 60 - 20 - UNDER_WAY
     assert {(one[0].rate, one[0].burst) for one in alone} == {(BUCKET_RATE, BUCKET_BURST)}
+
+
+def test_what_one_crawl_has_seen_of_a_service_the_next_one_goes_by_and_explain_tells(tmp_path: Path) -> None:
+    first, _, _ = fetched(tmp_path, stored, images(30))
+    before = len(sent(tmp_path))
+    second, charges, _ = fetched(tmp_path, stored, images(30))
+    assert "behaves as a bucket" in first.log
+    assert "behaves as" not in second.log
+    assert {tuple(keys(one)) for one in charges[before:]} == {(ACCOUNT,)}
+
+    (told,), text = explained(tmp_path)
+    assert [(charge["key"], charge["rate"], charge["burst"]) for charge in told["charges"]] == [
+        (ACCOUNT, BUCKET_RATE, BUCKET_BURST)
+    ]
+    sentence = f"{ACCOUNT} in /photos/ behaves as a bucket: 20 of its last 20 answers had the mark of an object store"
+    behaviour = told["behaviour"]
+    assert (behaviour["key"], behaviour["folder"], behaviour["behaviour"]) == (ACCOUNT, "photos", "bucket")
+    assert behaviour["because"].startswith(sentence)
+    assert abs(behaviour["at"] - time.time()) < 600
+    assert behaviour["because"] in told["evidence"]
+    assert "  behaves    as a bucket, which costs nobody else anything, since 20" in text
+
+    # What it has lost in one crawl it has not in the next.
+    changed, charges, _ = fetched(tmp_path, hits, images(12))
+    assert f"{ACCOUNT} no longer behaves as a bucket: of its last 6 answers only 0 showed it" in changed.log
+    _, charges, _ = fetched(tmp_path, hits, images(2))
+    assert [keys(one) for one in charges[-2:]] == [[ACCOUNT, OWN]] * 2
+    (told,), text = explained(tmp_path)
+    assert told["behaviour"]["behaviour"] == "unknown"
+    assert "no longer behaves as a bucket" in told["behaviour"]["because"]
+    assert "  behaves    as nothing known: taken as an edge whose answers are all misses, since 20" in text
+
+
+def test_an_account_that_nobody_has_met_is_explained_as_unknown(tmp_path: Path) -> None:
+    (told,), text = explained(tmp_path)
+    assert told["behaviour"] == {"key": ACCOUNT, "folder": "photos", "behaviour": "unknown", "because": None, "at": None}
+    assert "  behaves    as nothing known: taken as an edge whose answers are all misses\n" in text
+
+
+def explained(tmp_path: Path) -> tuple[list[dict[str, Any]], str]:
+    """What ``explain`` says of an image of the account: as objects and as text."""
+    given = [f"POLITE_STORE=sqlite:{tmp_path}/limits.sqlite", "POLITE_ALLOW_NETWORKS=127.0.0.0/8"]
+    given += [f"POLITE_BUCKET_RATE={BUCKET_RATE}", f"POLITE_BUCKET_BURST={BUCKET_BURST}"]
+    url = "http://hearth.imgix.net/photos/1.jpg?w=640"
+    with named("hearth.imgix.net") as dns:
+        words = [word for one in (*given, f"POLITE_DNS_SERVERS={dns}") for word in ("-s", one)]
+        return objects(polite("explain", "--json", *words, url, cwd=tmp_path)), polite(
+            "explain", *words, url, cwd=tmp_path
+        ).stdout
 
 
 def test_a_bucket_of_a_service_may_be_asked_many_at_once(tmp_path: Path) -> None:
