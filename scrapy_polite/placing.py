@@ -12,6 +12,7 @@ import logging
 import time
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeVar
+from weakref import WeakValueDictionary
 
 from scrapy_polite.addressnames import AddressNames
 from scrapy_polite.booker import RETRY
@@ -95,6 +96,7 @@ class Placing(Recalling):
         self._referrers = Referrers()
         self._obeying = Obeying(booker, limits)
         self._rulings = self._obeying.rulings
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._resets = 0
         self._begin()
         self.closing = False
@@ -260,30 +262,39 @@ class Placing(Recalling):
 
     async def _learn(self, host: str, known: Met) -> None:
         """Judge the host anew where its evidence says something else than before, or has not for long, and write it down."""
-        now = self._wall()
-        points = pointing(known.evidence, now, self._table)
-        if points.empty and known.placement is not None:
-            # The machine slept, or its clock has jumped: where the host is stands until DNS is asked again, as if it were met.
-            self._judge.forget(host)
-            known.judged = ()
-            return
-        said = (points.strong, points.weak, points.configuration, points.product, points.edge, points.peer, self._resets)
-        if said == known.judged and now - known.written < WRITE_AGAIN:
-            return
-        anchors = (*points.strong, *points.weak)
-        try:
+        # One at a time, or what is older could be judged, or written, after what is newer.
+        async with self._turns.setdefault(host, asyncio.Lock()):
+            try:
+                await self._learn_in_turn(host, known)
+            finally:
+                # Also where the store could not keep it: here the host has moved, and is charged under its new name.
+                self._settle()
+
+    async def _learn_in_turn(self, host: str, known: Met) -> None:
+        while True:
+            now, evidence = self._wall(), known.evidence
+            points = pointing(evidence, now, self._table)
+            if points.empty and known.placement is not None:
+                # The machine slept, or its clock has jumped: where the host is stands until DNS is asked again, as if it were
+                # met.
+                self._judge.forget(host)
+                known.judged = ()
+                return
+            said = (points.strong, points.weak, points.configuration, points.product, points.edge, points.peer, self._resets)
+            if said == known.judged and now - known.written < WRITE_AGAIN:
+                return
+            anchors = (*points.strong, *points.weak)
             await self._load(anchors)
             ages = await self._ages(anchors)
-            self._judge.learn(host, points, ages)
-            self._expiring.note(host, points.expires)
-            # By the evidence alone: a ruling is kept apart, and goes when it has run out.
-            placed = self._judge.place(host)
-            # Before what follows from it: whoever finds an alias finds the evidence for it.
-            await self._ask(self._store.keep, [Kept(host, placed.origin, placed.confidence, anchors, known.evidence.as_json())])
-            known.judged, known.written, known.kept = said, now, placed.origin
-        finally:
-            # Also where the store could not keep it: here the host has moved, and is charged under its new name.
-            self._settle()
+            if known.evidence == evidence:
+                break
+        self._judge.learn(host, points, ages)
+        self._expiring.note(host, points.expires)
+        # By the evidence alone: a ruling is kept apart, and goes when it has run out.
+        placed = self._judge.place(host)
+        # Before what follows from it: whoever finds an alias finds the evidence for it.
+        await self._ask(self._store.keep, [Kept(host, placed.origin, placed.confidence, anchors, evidence.as_json())])
+        known.judged, known.written, known.kept = said, now, placed.origin
 
     async def _load(self, anchors: Iterable[str]) -> None:
         """Learn the hosts that share an anchor with a new one, and those that share one with them."""
@@ -320,22 +331,24 @@ class Placing(Recalling):
             evidence = Evidence.from_json(row.host, row.facts)
             known = self._hosts.get(row.host)
             if known is not None:
-                evidence = known.evidence = joined(known.evidence, evidence)
+                evidence = joined(known.evidence, evidence)
+                if evidence != known.evidence:
+                    known.evidence, known.judged = evidence, ()
             points = pointing(evidence, now, self._table)
             strong += points.strong
-            made.append((row.host, evidence, points))
-        anchors = list(dict.fromkeys(anchor for _, _, points in made for anchor in (*points.strong, *points.weak)))
+            made.append((evidence, points))
+        anchors = list(dict.fromkeys(anchor for _, points in made for anchor in (*points.strong, *points.weak)))
         ages = await self._ages(anchors)
         names = await self._ask(self._store.standing, [origin_name(anchor) for anchor in anchors])
         # Of the others, which nobody was ever told, no store need know what they stand for.
         used = {row.origin for row in rows}
         names = {name: root for name, root in names.items() if root != name or name in used}
-        for host, evidence, points in made:
-            known = self._hosts.get(host)
-            # Unless more was learned of it while the store was asked, here or by a look-up.
-            if known is None or known.evidence is evidence:
-                self._judge.learn(host, points, ages)
-                self._expiring.note(host, points.expires)
+        for evidence, points in made:
+            known = self._hosts.get(evidence.host)
+            # Of whom more was learned while the store was asked, here or by a look-up, that stands.
+            if known is None or known.evidence == evidence:
+                self._judge.learn(evidence.host, points, ages)
+                self._expiring.note(evidence.host, points.expires)
         self._judge.stand(self._rulings.without(names))
         return strong
 
