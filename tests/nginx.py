@@ -44,6 +44,7 @@ http {{
   proxy_cache_key "$host$uri {generation}";
   proxy_cache_valid 200 10m;
   {says}
+  {also}
   {servers}
 }}
 """
@@ -62,10 +63,10 @@ class Seen:
 
 class Nginx:
     """``with Nginx(folder, {host: port of its origin}) as edge``. It says of its cache what bunny.net says, and passes on
-    whatever the origin says of one of its own."""
+    whatever the origin says of one of its own. ``also``: directives besides."""
 
-    def __init__(self, folder: Path, origins: Mapping[str, int]) -> None:
-        self._folder, self._origins = folder, dict(origins)
+    def __init__(self, folder: Path, origins: Mapping[str, int], also: str = "") -> None:
+        self._folder, self._origins, self._also = folder, dict(origins), also
         with socket.create_server((ADDRESS, 0)) as free:
             self.port: int = free.getsockname()[1]
         self._generation = 0
@@ -120,6 +121,7 @@ class Nginx:
             folder=self._folder,
             generation=self._generation,
             says="add_header CDN-Cache $upstream_cache_status always;" if self._speaks else "",
+            also=self._also,
             servers="\n  ".join(servers),
         )
         (self._folder / "nginx.conf").write_text(text, encoding="utf-8")

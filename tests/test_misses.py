@@ -7,6 +7,7 @@ believed.
 
 from __future__ import annotations
 
+import http.client
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from loopback import Answer, Arrival, Server, start
 from nameserver import Script, name_server_in_a_thread
 from nginx import Nginx
 
+from scrapy_polite.origins.cachestatus import cache_status
 from scrapy_polite.telemetry.events import Refunded, Sent
 from scrapy_polite.telemetry.ledger import Ledger
 from scrapy_polite.telemetry.proof import prove
@@ -177,3 +179,29 @@ def test_when_the_hit_rate_falls_to_nothing_and_when_the_headers_vanish_the_orig
     assert worst([event.at / 1e6 for event in sent[-silent + 6 :]]) <= 1.05 * RATE * 10
     proof = prove(events)
     assert proof.passed, proof.violations
+
+
+@pytest.mark.parametrize("also", ["", "proxy_cache_background_update on;"])
+def test_an_edge_that_serves_stale_pages_asks_the_origin_for_each_and_so_none_is_a_hit(tmp_path: Path, also: str) -> None:
+    def fails(arrival: Arrival) -> Answer:
+        short = {"Cache-Control": "max-age=1"}
+        return Answer(headers=short) if len(origin.arrivals) == 1 else Answer(status=503)
+
+    with (
+        Server(fails) as origin,
+        Nginx(tmp_path, {HOST: origin.port}, f"proxy_cache_use_stale http_503 updating; {also}") as edge,
+    ):
+        said: list[str] = []
+        end = time.monotonic() + 20
+        while said.count("STALE") < 5 and time.monotonic() < end:
+            connection = http.client.HTTPConnection("127.0.0.1", edge.port, timeout=20)
+            connection.request("GET", "/page", headers={"Host": HOST})
+            answer = connection.getresponse()
+            answer.read()
+            connection.close()
+            assert answer.status == 200
+            said.append(answer.headers["CDN-Cache"])
+            assert (cache_status({"cdn-cache": [said[-1]]}, "bunny").verdict == "hit") == (said[-1] in ("HIT", "UPDATING"))
+            time.sleep(0.05)
+    assert said.count("STALE") >= 5
+    assert len(origin.arrivals) == said.count("MISS") + said.count("STALE"), said

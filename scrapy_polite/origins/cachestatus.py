@@ -3,8 +3,9 @@
 Headers of others pass through an edge: an origin's own Varnish may say ``X-Cache: HIT`` behind Cloudflare, and that hit is
 work of the origin's server. So only the dialect of the provider in front is read. Cautious in what it believes: a hit is where
 a word says that the origin was left alone; what was revalidated, expired or refreshed touched it, and so did every word that
-nobody knows. Where two headers of one edge disagree, it was touched. ``Age`` alone is nobody's word: an origin's own cache
-counts, too.
+nobody knows. A stale response is no hit: it was served after the origin was asked in vain, or while it is asked behind our
+back; when an origin can no more, that is said of every request. Where two headers of one edge disagree, it was touched.
+``Age`` alone is nobody's word: an origin's own cache counts, too.
 """
 
 from __future__ import annotations
@@ -41,22 +42,22 @@ def cache_status(headers: Mapping[str, Sequence[str]], provider: str | None) -> 
     """What the edge in front says of its cache.
 
     ``headers`` maps lower-case names to the values in order. ``provider`` is the word in edge keys. For one of `DIALECTS` its
-    own headers are believed and no others; for another one of the table nothing is, since what it says is not known, and what
-    stands there may be the origin's. For None, and for a word that the table does not have (an edge that an operator has
-    named), these are: the last member of ``Cache-Status`` (RFC 9211) and of ``X-Cache``, which is what the cache nearest to us
-    has added, and nginx's ``X-Cache-Status`` and ``X-Proxy-Cache``; if several speak, all of them must say hit.
+    own headers are believed and no others; for one of the table of edges that is not in it, none are: what it lets pass may be
+    the word of the origin's own cache. For None, and for an edge that an operator has named, these are: the last member of
+    ``Cache-Status`` (RFC 9211) and of ``X-Cache``, which is what the cache nearest to us has added, and nginx's
+    ``X-Cache-Status`` and ``X-Proxy-Cache``; if several speak, all of them must say hit.
     """
-    said = [found for read in _dialect(provider or "") if (found := read(headers)).verdict is not None]
+    said = [found for read in _dialect(provider) if (found := read(headers)).verdict is not None]
     touched = next((found for found in said if found.verdict == "touched"), None)
     return touched or (said[0] if said else SILENT)
 
 
 @cache
-def _dialect(provider: str) -> tuple[Callable[[Mapping[str, Sequence[str]]], CacheStatus], ...]:
-    found = DIALECTS.get(provider)
-    if found is None and any(entry.row.provider == provider for entry in known_entries()):
-        return ()
-    return tuple(_ANYBODY if found is None else found)
+def _dialect(provider: str | None) -> Sequence[Callable[[Mapping[str, Sequence[str]]], CacheStatus]]:
+    known = DIALECTS.get(provider or "")
+    if known is not None:
+        return known
+    return () if any(entry.row.provider == provider for entry in known_entries()) else _ANYBODY
 
 
 def _members(headers: Mapping[str, Sequence[str]], name: str) -> list[str]:
@@ -95,9 +96,9 @@ def _rfc9211(*names: str) -> Callable[[Mapping[str, Sequence[str]]], CacheStatus
     """``Cache-Status``, RFC 9211 section 2: the first member is of the cache nearest to the origin, the last of the one nearest
     to us. ``names``: of the edge's own caches; the others are somebody else's. Without any, the last member's is the edge's.
 
-    ``hit`` says that the request was not forwarded, also where the response was stale (``ttl`` below 0); ``fwd`` that it was,
-    also where it was collapsed into another, which may not be ours. A request that one cache forwarded and the next one
-    answered did not reach the origin.
+    ``hit`` says that the request was not forwarded; where the response was stale (``ttl`` below 0), another one was, to renew
+    it. ``fwd`` says that it was, also where it was collapsed into another, which may not be ours. A request that one cache
+    forwarded and the next one answered did not reach the origin.
     """
 
     def read(headers: Mapping[str, Sequence[str]]) -> CacheStatus:
@@ -109,7 +110,7 @@ def _rfc9211(*names: str) -> Callable[[Mapping[str, Sequence[str]]], CacheStatus
         verdict: Verdict | None = None
         because = ""
         for name, parameters in ours:
-            if parameters.get("hit") is True and "fwd" not in parameters:
+            if parameters.get("hit") is True and "fwd" not in parameters and not _is_stale(parameters.get("ttl")):
                 return CacheStatus("hit", f"Cache-Status: {name[:_SHOWN]} hit")
             if "fwd" in parameters:
                 verdict, because = "touched", f"Cache-Status: {name[:_SHOWN]} fwd={str(parameters['fwd'])[:_SHOWN]}"
@@ -118,6 +119,10 @@ def _rfc9211(*names: str) -> Callable[[Mapping[str, Sequence[str]]], CacheStatus
         return CacheStatus(verdict, because) if verdict else SILENT
 
     return read
+
+
+def _is_stale(ttl: object) -> bool:
+    return isinstance(ttl, int | float) and ttl < 0
 
 
 def _fastly(headers: Mapping[str, Sequence[str]]) -> CacheStatus:
@@ -194,7 +199,7 @@ _FROM: Final = re.compile(r"(\w+) from (?:child|parent)")
 
 def _akamai_status(headers: Mapping[str, Sequence[str]]) -> CacheStatus:
     """The header of Akamai's behaviour *Return Cache Status*, by the name that it has unless somebody changes it: ``Miss from
-    child, Hit from parent``, the edge first. ``HitStale`` is served stale.
+    child, Hit from parent``, the edge first. ``HitStale``, as TCP_REFRESH_FAIL_HIT, is no hit.
 
     https://techdocs.akamai.com/property-mgr/docs/return-cache-status
     """
@@ -202,7 +207,7 @@ def _akamai_status(headers: Mapping[str, Sequence[str]]) -> CacheStatus:
     words = [found.lower() for found in _FROM.findall(value)]
     if not words:
         return SILENT
-    hit = any(word in ("hit", "hitstale") for word in words)
+    hit = "hit" in words
     return CacheStatus("hit" if hit else "touched", f"Akamai-Cache-Status: {value[:_SHOWN]}")
 
 
@@ -215,8 +220,9 @@ def _google(headers: Mapping[str, Sequence[str]]) -> CacheStatus:
     return CacheStatus("hit", f"Age: {age[0]}, Via: {via[-1]}") if age[0].strip("0") else SILENT
 
 
-# $upstream_cache_status: https://nginx.org/en/docs/http/ngx_http_upstream_module.html
-_NGINX: Final = ("HIT", "STALE", "UPDATING")
+# $upstream_cache_status: https://nginx.org/en/docs/http/ngx_http_upstream_module.html. STALE is said of the request for which
+# the origin was asked, and UPDATING of others that came meanwhile.
+_NGINX: Final = ("HIT", "UPDATING")
 _SQUID_AND_OTHERS: Final = ("TCP_HIT", "TCP_MEM_HIT", "TCP_IMS_HIT", "TCP_NEGATIVE_HIT", "TCP_REMOTE_HIT")
 
 _ANYBODY: Final = (
@@ -226,8 +232,9 @@ _ANYBODY: Final = (
     _word("X-Proxy-Cache", *_NGINX),
 )
 
-# https://developers.cloudflare.com/cache/concepts/cache-responses/
-_CLOUDFLARE: Final = (_word("CF-Cache-Status", "HIT", "STALE", "UPDATING"),)
+# https://developers.cloudflare.com/cache/concepts/cache-responses/. STALE: the origin could not be reached. UPDATING: since
+# 2026-02 also of the request that makes Cloudflare ask the origin (github.com/cloudflare/cloudflare-docs/pull/28613).
+_CLOUDFLARE: Final = (_word("CF-Cache-Status", "HIT"),)
 
 DIALECTS: Final[Mapping[str, Sequence[Callable[[Mapping[str, Sequence[str]]], CacheStatus]]]] = {
     "akamai": (_akamai, _akamai_status, _timing(described="cdn-cache")),
@@ -242,7 +249,7 @@ DIALECTS: Final[Mapping[str, Sequence[Callable[[Mapping[str, Sequence[str]]], Ca
     "edgecast": (_word("X-Cache", "HIT", "TCP_HIT"),),
     "edgio": (_word("X-Cache", "HIT", "TCP_HIT"),),
     "fastly": (_fastly,),
-    "fly": (_word("Fly-Cache-Status", "HIT", "STALE"),),
+    "fly": (_word("Fly-Cache-Status", "HIT"),),
     "github": (_fastly,),
     "google": (_google,),
     "heroku": (),  # Its router keeps nothing; whoever says hit is an app.
@@ -253,9 +260,10 @@ DIALECTS: Final[Mapping[str, Sequence[Callable[[Mapping[str, Sequence[str]]], Ca
     "netlify": (_rfc9211("netlify edge", "netlify durable"),),
     "shopify": _CLOUDFLARE,
     "squarespace": (),
-    "sucuri": (_word("X-Sucuri-Cache", "HIT", "STALE", "UPDATING"),),
-    # https://vercel.com/docs/headers/response-headers. X-Nextjs-Cache beside it is the app's, as above.
-    "vercel": (_word("X-Vercel-Cache", "HIT", "STALE", "PRERENDER"),),
+    "sucuri": (_word("X-Sucuri-Cache", *_NGINX),),
+    # https://vercel.com/docs/headers/response-headers: with STALE the origin is asked in the background. X-Nextjs-Cache beside
+    # it is the app's, as above.
+    "vercel": (_word("X-Vercel-Cache", "HIT", "PRERENDER"),),
     "wix": (),
 }
 """The word in edge keys -> what is read of that provider; nothing where it says nothing that could be relied on."""
