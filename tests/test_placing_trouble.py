@@ -70,8 +70,8 @@ class World:
         # Nobody is asked: names of addresses for documentation are not.
         self.placing = Placing(self.booker, Resolver(["127.0.0.1:9"], 1.0), KNOWN, 0.8, Limits(), None, self.wall)
 
-    async def place(self, host: str, *addresses: str) -> str:
-        answer = Answer(host, tuple(map(ip_address, addresses)), (), time.monotonic() + 300)
+    async def place(self, host: str, *addresses: str, chain: tuple[str, ...] = ()) -> str:
+        answer = Answer(host, tuple(map(ip_address, addresses)), chain, time.monotonic() + 300)
         return (await self.placing.place(host, answer)).origin
 
     def kept(self, host: str, *addresses: str) -> Kept:
@@ -293,5 +293,17 @@ def test_first_requests_to_a_platform_that_was_long_not_met_go_one_by_one_again(
         world.wall.now += 8 * DAY
         await world.place("www.a.test", "104.16.0.1")
         assert not world.placing.has_answered("www.a.test"), "what it told has run out, and so has what others told"
+
+    asyncio.run(run())
+
+
+def test_names_at_an_edge_that_lead_to_a_strangers_address_do_not_take_its_crowd_apart() -> None:
+    async def run() -> None:
+        world = World()
+        for host in TENANTS:
+            await world.place(host, SHARED)
+        for n in range(20):
+            await world.place(f"www{n}.evil.test", SHARED, chain=(f"www{n}.evil.test.cdn.cloudflare.net",))
+        assert {world.placing.of(host).origin for host in TENANTS} == {f"origin:{SHARED}"}
 
     asyncio.run(run())

@@ -3,8 +3,8 @@
 An anchor is something that servers have, written ``kind:value``. *Strong* ones place a host by themselves: ``cname:`` (a
 name in somebody else's domain that the host is a CNAME for) and ``address:``. *Weak* ones count in company only: ``pointer:``
 (the domain of the machine's operator), ``certificate:`` and ``network:`` (each with a marker), ``marker:``. Three more are
-there to be counted: ``router:`` (an address behind an edge's name), ``platform:`` (a marker of a self-service site) and
-``domain:``.
+there to be counted: ``router:`` (an address behind a self-service platform's name), ``platform:`` (a marker of a self-service
+site) and ``domain:``.
 
 Nothing that belongs to an edge is an anchor, except the name that one customer has there.
 """
@@ -89,8 +89,11 @@ def pointing(evidence: Evidence, now: float, table: EdgeTable = KNOWN) -> Pointi
     anchors: dict[str, str] = {}
     beside: list[tuple[str, str]] = []
     if behind or tenant:
-        # The addresses are the edge's, whether or not it publishes them. What older answers had may be the site's own.
-        weak += [f"router:{address}" for address in answer[:MOST_ADDRESSES] if rows[address] is None]
+        # The addresses are the edge's, whether or not it publishes them. What older answers had may be the site's own. Only
+        # of a platform's name do they speak against the address: some edges give their customers names that lead to any
+        # address, and three of those would else take a stranger's crowd apart.
+        if tenant:
+            weak += [f"router:{address}" for address in answer[:MOST_ADDRESSES] if rows[address] is None]
     else:
         anchors = dict([(address, f"address:{address}") for address, row in rows.items() if row is None][:MOST_ADDRESSES])
         if anchors:
