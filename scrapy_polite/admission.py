@@ -275,7 +275,9 @@ class Admission:
         return await self._anew(site, found, found.placement.host)
 
     async def _anew(self, site: str, found: Placed, host: str) -> Placed:
-        placed = self._placed[site] = self._at(found, site, self.placing.of(host))
+        placing = self.placing
+        placement = placing.of(host) if placing.remembers(host) else await placing.place(host, found.answer)
+        placed = self._placed[site] = self._at(found, site, placement)
         await self._tell(site, found, placed)
         return placed
 
@@ -297,18 +299,20 @@ class Admission:
                 if time.monotonic() - tidied > TIDY:
                     tidied = time.monotonic()
                     await self.placing.tidy(IDLE)
+                began = time.monotonic()
+                if self.placing.generation != generation:
+                    generation = self.placing.generation
+                    await self._move_all()
+                pause = max(LOOK_AROUND, MOVING_SHARE * (time.monotonic() - began))
             except StoreError:
                 continue  # Whoever wants a slot says so.
             except Exception:
                 # Whatever it was: without this task nobody would learn of merges and rulings any more, and nobody would know.
-                logger.exception("Origins: what others have written could not be read; it is tried again")
-                continue
-            began = time.monotonic()
-            if self.placing.generation != generation:
-                generation = self.placing.generation
-                for number, (site, placed) in enumerate(list(self._placed.items()), 1):
-                    if self._placed.get(site) is placed:
-                        await self._moved(site, placed)
-                    if not number % MOVED_AT_ONCE:
-                        await asyncio.sleep(0)
-            pause = max(LOOK_AROUND, MOVING_SHARE * (time.monotonic() - began))
+                logger.exception("Origins: what others have written could not be followed; it is tried again")
+
+    async def _move_all(self) -> None:
+        for number, (site, placed) in enumerate(list(self._placed.items()), 1):
+            if self._placed.get(site) is placed:
+                await self._moved(site, placed)
+            if not number % MOVED_AT_ONCE:
+                await asyncio.sleep(0)

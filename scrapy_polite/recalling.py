@@ -80,6 +80,11 @@ class Recalling:
         """When the names of addresses are there that were asked for."""
         await self._names.asked()
 
+    def remembers(self, host: str) -> bool:
+        """Whether it is known here where the host is, or was last. Of very many, those are forgotten that were met first."""
+        known = self._hosts.get(host)
+        return self._judge.knows(host) or (known is not None and known.placement is not None)
+
     def evidence_of(self, host: str) -> tuple[Evidence, Pointing]:
         """What is known of a host, and what that points at."""
         evidence = self._hosts[host].evidence

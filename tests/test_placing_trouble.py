@@ -16,6 +16,7 @@ from scrapy_polite.booker import Booker
 from scrapy_polite.config import Config
 from scrapy_polite.dns.resolver import Answer, Resolver
 from scrapy_polite.limits.plan import Limits
+from scrapy_polite.naming.hosts import Invalid, parse
 from scrapy_polite.origins.anchors import pointing
 from scrapy_polite.origins.edges import KNOWN
 from scrapy_polite.origins.evidence import Evidence, Lookup, Reply, looked_up
@@ -305,5 +306,31 @@ def test_names_at_an_edge_that_lead_to_a_strangers_address_do_not_take_its_crowd
         for n in range(20):
             await world.place(f"www{n}.evil.test", SHARED, chain=(f"www{n}.evil.test.cdn.cloudflare.net",))
         assert {world.placing.of(host).origin for host in TENANTS} == {f"origin:{SHARED}"}
+
+    asyncio.run(run())
+
+
+def test_a_site_that_was_met_first_of_very_many_can_still_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placing, "MOST", 20)
+    monkeypatch.setattr(admission, "REMEMBERED", 15)
+
+    async def run() -> None:
+        politeness = Politeness(Config.from_settings(Settings()), MemoryStore(), Resolver(["127.0.0.1:9"], 1.0), None, None)
+
+        async def reach(host: str, address: str) -> str | None:
+            # As `admit` does, with an answer that is alive.
+            site = f"site:{host}"
+            found = politeness._placed.get(site)
+            if found is None:
+                answer = Answer(host, (ip_address(address),), (), time.monotonic() + 300)
+                target = parse(f"http://{host}/")
+                assert not isinstance(target, Invalid)
+                found = politeness._placed[site] = await politeness._place(target, answer)
+            return (await politeness._moved(site, found)).origin
+
+        for n in range(60):
+            assert await reach("www.first.test", SHARED) == f"origin:{SHARED}"
+            await reach(f"www.later{n}.test", f"198.18.0.{n}")
+        await politeness.close()
 
     asyncio.run(run())
