@@ -8,10 +8,9 @@ processes have written since. What it changes about names goes back to the store
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from itertools import islice
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from scrapy_polite.addressnames import AddressNames
 from scrapy_polite.booker import RETRY
@@ -34,10 +33,6 @@ if TYPE_CHECKING:
     from scrapy_polite.telemetry.ledger import Ledger
 
 __all__ = ["Placing"]
-
-logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 PAGES: Final = 3
 """Responses of a host that are read in full; then one in a while is."""
