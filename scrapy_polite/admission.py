@@ -304,8 +304,8 @@ class Admission:
                     generation = self.placing.generation
                     await self._move_all()
                 pause = max(LOOK_AROUND, MOVING_SHARE * (time.monotonic() - began))
-            except StoreError:
-                continue  # Whoever wants a slot says so.
+            except StoreError as error:
+                self.placing.trouble(error)
             except Exception:
                 # Whatever it was: without this task nobody would learn of merges and rulings any more, and nobody would know.
                 logger.exception("Origins: what others have written could not be followed; it is tried again")

@@ -177,6 +177,10 @@ class Placing(Crowds):
         await self._write_strayed()
         await self._obeying.look(self._wall())
 
+    def trouble(self, error: StoreError) -> None:
+        """The store could not answer: that is said once, whoever has asked."""
+        self._booker.trouble(error)
+
     async def tidy(self, idle: float) -> None:
         """Let the store forget some of what has not been met for so many seconds. ``StoreError`` as the store has it."""
         await self._ask(self._store.purge, idle)
