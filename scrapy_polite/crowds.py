@@ -212,6 +212,10 @@ class Crowds(Recalling):
             self._obeying.limits.merge(name, into)
             if self._ledger is not None:
                 self._ledger.record(Merged(self._booker.now(), name, into))
+        elif change.kind == "part":
+            # For a moment one: so it starts from the due time and the hold of what it was a part of.
+            self._booker.owe(lambda: store.merge(name, into))
+            self._booker.owe(lambda: store.split(name, into))
         elif not self._rulings.joins(name, into):
             self._booker.owe(lambda: store.split(name, into))
             if self._ledger is not None:

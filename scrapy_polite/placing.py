@@ -126,9 +126,8 @@ class Placing(Crowds):
     def has_answered(self, host: str) -> bool:
         """Whether any response of the host has told what it is, here or in an earlier crawl, for as long as that counts."""
         known = self._hosts.get(host)
-        if known is None:
-            return False
-        return self._wall() - known.read < REPLY_LIVES or any(fact.source != "dns" for fact in known.evidence.facts)
+        lately = known is not None and self._wall() - known.read < REPLY_LIVES
+        return lately or (known is not None and any(fact.source != "dns" for fact in known.evidence.facts))
 
     # -- what responses tell
 
@@ -225,7 +224,6 @@ class Placing(Crowds):
         moved = {host: known for host in some if (known := self._hosts.get(host)) and self._judge.knows(host)}
         standing = await self._ask(self._store.standing, {known.kept for known in moved.values()}) if moved else {}
         for host, known in moved.items():
-            # It may have been written, or forgotten, while the others were.
             if known.kept in standing and self._judge.knows(host) and standing[known.kept] != self._judge.place(host).origin:
                 known.written = 0.0
                 await self._learn(host, known)

@@ -22,7 +22,7 @@ from scrapy_polite.origins.edges import KNOWN
 from scrapy_polite.origins.evidence import Evidence, Lookup, Reply, looked_up
 from scrapy_polite.placing import CROWD, NEIGHBOURS, Placing
 from scrapy_polite.politeness import Politeness
-from scrapy_polite.stores.base import Kept, News, StoreError
+from scrapy_polite.stores.base import Cause, Kept, News, StoreError
 from scrapy_polite.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -332,5 +332,25 @@ def test_a_site_that_was_met_first_of_very_many_can_still_be_reached(monkeypatch
             assert await reach("www.first.test", SHARED) == f"origin:{SHARED}"
             await reach(f"www.later{n}.test", f"198.18.0.{n}")
         await politeness.close()
+
+    asyncio.run(run())
+
+
+def test_what_leaves_an_origin_under_a_name_that_nobody_had_keeps_its_hold() -> None:
+    async def run() -> None:
+        world = World()
+        for host in TENANTS:
+            await world.place(host, SHARED, OTHER)
+        assert {world.placing.of(host).origin for host in TENANTS} == {f"origin:{SHARED}"}
+        world.store.hold(f"origin:{SHARED}", 600.0, Cause("throttled", "status 429", True))
+        for _ in range(3):
+            world.wall.now += 400
+            for n, host in enumerate(TENANTS):
+                await world.place(host, (SHARED, OTHER)[n % 2])
+            await world.placing.look_around()
+        parts = {world.placing.of(host).origin for host in TENANTS}
+        assert parts == {f"origin:{SHARED}", f"origin:{OTHER}"}
+        assert all(peek.hold_in > 500 for peek in world.store.peek(parts).values())
+        assert world.store.standing(parts) == {part: part for part in parts}, "they are two"
 
     asyncio.run(run())

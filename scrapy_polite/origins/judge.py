@@ -335,7 +335,9 @@ class Judge:
 
     def changes(self) -> list[Change]:
         """Merges and splits of names that were used, since the last call; splits first."""
-        return self._names.changes()
+        parted = self._names.parted(self._links.parted)
+        self._links.parted.clear()
+        return [*parted, *self._names.changes()]
 
     def suspected_edges(self) -> list[Suspect]:
         """Groups of addresses that look like an edge which no table knows. For a person to confirm, never acted on: a branded

@@ -176,6 +176,8 @@ class Links:
 
     def __init__(self) -> None:
         self.touched: set[Anchor] = set()
+        self.parted: list[tuple[Anchor, Anchor]] = []
+        """What gives a part the name that it never had, and the anchor whose name it had until then."""
         self.moves = 0
         """How often an anchor has come into another component."""
 
@@ -287,6 +289,11 @@ class Links:
 
     def _leave(self, whole: Component, piece: set[Anchor]) -> None:
         whole.members -= piece
+        named = whole.oldest
+        if named.named:
+            new = min(whole.members if named in piece else piece, key=_order)
+            if not new.named:
+                self.parted.append((new, named))
         if whole.oldest in piece:
             if whole.oldest.named:
                 self.touched.add(whole.oldest)

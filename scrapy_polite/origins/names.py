@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from scrapy_polite.origins.links import MARKER, ROLES, STRONG, Anchor, Component
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from scrapy_polite.origins.hosts import Host
 
@@ -23,9 +23,9 @@ __all__ = ["Change", "Names"]
 @dataclass(frozen=True, slots=True)
 class Change:
     """``merge``: `name` becomes an alias of `into`. ``split``: `name` stands by itself again, and starts from the due time and
-    the hold of `into`. `because` is for people."""
+    the hold of `into`. ``part``: the same of a `name` that nobody has had yet. `because` is for people."""
 
-    kind: Literal["merge", "split"]
+    kind: Literal["merge", "split", "part"]
     name: str
     into: str
     because: str
@@ -98,6 +98,15 @@ class Names:
                 else:
                     anchor.named = True
                     self._touched.add(anchor)
+
+    def parted(self, pairs: Iterable[tuple[Anchor, Anchor]]) -> list[Change]:
+        """First names of parts that had another's: `pairs` of the anchor that gives it, and of the other's."""
+        found: dict[str, Change] = {}
+        for anchor, of in pairs:
+            root = self.root(of)
+            if anchor.n and self.root(anchor) is anchor is not root:
+                found[anchor.name] = Change("part", anchor.name, root.name, _why_split(anchor, root.name))
+        return list(found.values())
 
     def changes(self) -> list[Change]:
         """What has changed since the last call, splits first."""
