@@ -198,7 +198,7 @@ def halves(tmp_path: Path, url: str) -> None:
         known = time.monotonic()
         wait(crawls, 10.5)
         ended = here.end(*crawls)
-        names = [origins(done, known + 3.0) for done in ended]
+        names = [origins(done, known + 4.0) for done in ended]
         assert len(names[0]) == 1, names
         assert names[0] == names[1], [
             (at - known, url, keys) for done in ended for url, _, keys, at in done.results if keys[-1].endswith(".example")
