@@ -364,8 +364,10 @@ def test_join_and_split_on_the_command_line_are_obeyed_by_a_running_crawl_until_
         running = here.start([*one, *other])
         running.until(lambda: len(here.store.kept([*one, *other])) == 4 and len(here.server.arrivals) > 40)
         before = time.monotonic()
-        joined = rule("join", other[0], f"origin:{ONE}", "--for", "5s")
-        runs_out = joined + 5.0
+        joined = rule("join", other[0], f"origin:{ONE}", "--for", "8s")
+        (ruling,) = here.store.rulings()
+        assert ruling.until is not None
+        runs_out = time.monotonic() + ruling.until - time.time()
         split = rule("split", one[0])
         running.until(lambda: time.monotonic() > split + OBEYED + 0.5)
         back = rule("split", one[0], "--remove")
