@@ -132,9 +132,11 @@ def test_changes_keep_a_store_of_aliases_exact(steps: list[tuple[str, Pointing |
         for change in judge.changes():
             if change.kind == "split":
                 assert aliases.pop(change.name) == change.into
-            else:
+            elif change.kind == "merge":
                 assert change.name not in aliases
                 aliases[change.name] = change.into
+            else:
+                assert change.name not in aliases, "it stood alone, and goes on so"
         used.update(placement.origin for placement in placed.values() if placement.located)
         # A name stands for the origin it says, never for another alias; what a host is told is never an alias.
         assert not set(aliases) & set(aliases.values())

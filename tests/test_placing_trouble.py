@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_polite import admission, placing
+from scrapy_polite import admission, crowds
 from scrapy_polite.booker import Booker
 from scrapy_polite.config import Config
+from scrapy_polite.crowds import CROWD, NEIGHBOURS
 from scrapy_polite.dns.resolver import Answer, Resolver
 from scrapy_polite.limits.plan import Limits
 from scrapy_polite.naming.hosts import Invalid, parse
 from scrapy_polite.origins.anchors import pointing
 from scrapy_polite.origins.edges import KNOWN
 from scrapy_polite.origins.evidence import Evidence, Lookup, Reply, looked_up
-from scrapy_polite.placing import CROWD, NEIGHBOURS, Placing
+from scrapy_polite.placing import Placing
 from scrapy_polite.politeness import Politeness
 from scrapy_polite.stores.base import Cause, Kept, News, StoreError
 from scrapy_polite.stores.memory import MemoryStore
@@ -238,7 +239,7 @@ def test_a_host_that_is_written_down_while_the_store_is_asked_about_it_ends_noth
 
 
 def test_a_host_whose_addresses_change_with_every_answer_is_no_matter_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placing, "MOST_ANCHORS", 50)
+    monkeypatch.setattr(crowds, "MOST_ANCHORS", 50)
 
     async def run() -> None:
         world = World()
@@ -311,7 +312,7 @@ def test_names_at_an_edge_that_lead_to_a_strangers_address_do_not_take_its_crowd
 
 
 def test_a_site_that_was_met_first_of_very_many_can_still_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placing, "MOST", 20)
+    monkeypatch.setattr(crowds, "MOST", 20)
     monkeypatch.setattr(admission, "REMEMBERED", 15)
 
     async def run() -> None:
