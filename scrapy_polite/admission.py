@@ -231,9 +231,7 @@ class Admission:
         found = self._placed.get(site)
         if found is not None:
             placed = self._placed[site] = await self._place(target, found.answer)
-            # Also with the same keys: how they are limited may be another.
-            if self.agenda is not None:
-                await self.agenda.placed(site, placed)
+            await self._told(site, placed)  # Also with the same keys: how they are limited may be another.
 
     async def watch(self) -> None:
         """Begin to follow what other processes learn and what people rule, until :meth:`unwatch`."""
@@ -283,8 +281,10 @@ class Admission:
 
     async def _tell(self, site: str, before: Placed | None, placed: Placed) -> None:
         """Whoever waits for the site waits under its new keys; also who stood in line for the wire already."""
-        if before is None or (before.keys, before.limit) == (placed.keys, placed.limit):
-            return
+        if before is not None and (before.keys, before.limit) != (placed.keys, placed.limit):
+            await self._told(site, placed)
+
+    async def _told(self, site: str, placed: Placed) -> None:
         if self.agenda is not None:
             await self.agenda.placed(site, placed)
         if self.lines is not None:

@@ -189,12 +189,13 @@ def test_a_service_that_no_longer_shows_its_store_has_an_origin_again(tmp_path: 
     def switches(arrival: Arrival) -> Answer:
         return stored(arrival) if next(count) < 40 else Answer(b"", headers={"X-Cache": "MISS"})
 
-    found, charges, _ = fetched(tmp_path, switches, images(100))
+    # So slowly that what was answered is heard before the next one is sent.
+    found, charges, _ = fetched(tmp_path, switches, images(100), POLITE_BUCKET_RATE=100.0, POLITE_BUCKET_BURST=0)
     assert f"{ACCOUNT} no longer behaves as a bucket: of its last 10 answers only 4 showed it" in found.log
     assert f"{ACCOUNT} behaves as an edge: 36 of its last 40 answers said" in found.log
     alone = [place for place, one in enumerate(charges) if keys(one) == [ACCOUNT]]
-    # Six answers were contrary, behind as many others as were under way; and then as many were already planned.
-    assert 0 < len(alone) <= 20 + 6 + 2 * UNDER_WAY, alone
+    # Twenty more showed it, six were contrary, and a few were on the wire. What stood in line for it was planned anew.
+    assert 0 < len(alone) <= 20 + 6 + 6, alone
 
 
 def test_a_folder_that_differs_is_charged_for_itself(tmp_path: Path) -> None:
