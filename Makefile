@@ -13,7 +13,7 @@ FUZZ_SECONDS ?= 60
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test fuzz compare bench-limits bench-origins edges lint types docs clean
+.PHONY: help demo test fuzz compare bench-limits bench-origins bench-pace edges lint types docs clean
 
 help:
 	@echo 'make demo      set up, crawl the town politely, and prove it (DEMO="--short" for a quick one)'
@@ -23,6 +23,7 @@ help:
 	@echo 'make bench-limits  what the limits cost and how well they are kept (BENCH="--short" for a quick one)'
 	@echo 'make edges     renew the table of edges from what the providers publish (EDGES="--from DIR" from files)'
 	@echo 'make bench-origins  how well hosts are put together by what they share, on made-up webs (BENCH="--short" for a quick one)'
+	@echo 'make bench-pace    the law of pace on model servers, and its picture for the docs (BENCH="--short" for a quick one)'
 	@echo 'make lint types docs'
 
 $(READY): setup.cfg pyproject.toml
@@ -88,6 +89,9 @@ edges: $(READY)
 
 bench-origins: $(READY)
 	$(BIN)/python -m benchmarks.origins $(BENCH)
+
+bench-pace: $(READY)
+	$(BIN)/python -m benchmarks.pace --picture docs/_static/pace.svg $(BENCH)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -23,6 +23,7 @@ SHORT = {
     "processes": ["--short"],
     "crawl": ["--short"],
     "simulate": ["--short"],
+    "pace": ["--short"],
     "naming": ["--short"],
     "explain": ["--short"],
     "costs": ["--short"],

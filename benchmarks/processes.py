@@ -76,6 +76,7 @@ def measure(store: str, count: int, database: Postgres | None, seconds: float, i
             "POLITE_SITE_RATE": 1 / interval,
             "POLITE_ORIGIN_RATE": 1 / interval,
             "POLITE_SLOT_WIDTH": WIDTH,
+            "POLITE_PACE": False,  # The rate that is set is what is measured.
         }
         enough = round((seconds + WARM) / interval) * 2
         crawlers = [

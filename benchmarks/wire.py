@@ -100,6 +100,7 @@ def measure(case: Case, database: Postgres | None, keys: int, seconds: float) ->
                 "POLITE_SITE_RATE": 1 / INTERVAL,
                 "POLITE_ORIGIN_RATE": 1 / INTERVAL,
                 "POLITE_SLOT_WIDTH": WIDTH,
+                "POLITE_PACE": False,  # The rate that is set is what is measured.
             }
         patterns = [server.url(address, "/{}") for address in addresses]
         with Sniffer(server.port) if is_root() else nullcontext() as sniffer:

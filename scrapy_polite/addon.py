@@ -34,6 +34,7 @@ from scrapy_polite.redirects import REPLACED
 from scrapy_polite.resolver import PinningResolver
 from scrapy_polite.robots import PoliteRobotsTxtMiddleware
 from scrapy_polite.settings import FALLBACK_HANDLERS, TAKEN_OVER
+from scrapy_polite.takeup import TakeUpMiddleware
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -118,6 +119,7 @@ class Addon:
         settings.setdefault_in_component_priority_dict("EXTENSIONS", PoliteExtension, -10)
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", ListenerMiddleware, 990)
         settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", BreathingMiddleware, 10)
+        settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", TakeUpMiddleware, 15)
         _replace_builtin(settings, "DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, PoliteRobotsTxtMiddleware)
         _replace_builtin(settings, "DOWNLOADER_MIDDLEWARES", HttpProxyMiddleware, PoliteHttpProxyMiddleware)
         for builtin, ours in REPLACED.items():

@@ -140,6 +140,10 @@ class Admission:
         found = self._placed.get(site)
         return found.keys if found is not None else None
 
+    def placed_of(self, site: str) -> Placed | None:
+        """How the site stands, if it was placed."""
+        return self._placed.get(site)
+
     def answer_of(self, target: Target) -> Answer | None:
         """What was found for the target's host when it was last met."""
         found = self._placed.get(self.own_key(target) or target.site)

@@ -14,11 +14,12 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from scrapy_polite.errors import NotNow
+from scrapy_polite.estimates import Estimates
 from scrapy_polite.limits.workbench import Choice, Workbench
 from scrapy_polite.opening import ROBOTS, Openings
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -38,8 +39,8 @@ ENTER_WITHIN: Final = 5.0
 
 PRUNE_EVERY: Final = 60.0
 
-LENTS: Final = 10_000
-"""Sorts of requests (by keys, kind and cost) whose estimate is remembered."""
+HEARD_WITHIN: Final = 1.0
+"""Seconds within which it is learned that a person has ended a hold: shorter ones end by themselves as soon."""
 
 UNSWEPT: Final = 64
 """Requests that have left the downloader and may be counted as in it, as long as somebody is due anyway."""
@@ -64,12 +65,16 @@ class Agenda:
         self._openings = Openings(self, politeness, self._bench)
         self._granted: dict[str, object] = {}
         """Sites whose robots.txt has its turn, and has not entered the downloader; and the name of the loan."""
-        self._lents: dict[tuple[object, ...], Mapping[str, float]] = {}
+        self._estimates = Estimates(politeness)
         self._timer: asyncio.TimerHandle | None = None
         self._inside = 0
         self._pruned = time.monotonic()
         self._closing = False
         self.robots: Robots | None = None
+        self.told: dict[str, float] = {}
+        """Keys that a hold or another process has moved, and until when: a person may have ended that since."""
+        self.on_taken: Callable[[Request], None] | None = None
+        """Told of each request that a queue hands out."""
         politeness.agenda = self
 
     # -- the scheduler's side
@@ -96,6 +101,8 @@ class Agenda:
     def taken(self, site: str, request: Request, source: Hashable) -> None:
         """``source`` hands out ``request``, of ``site``."""
         self._take(site, request, source)
+        if self.on_taken is not None:
+            self.on_taken(request)
 
     # -- what bypasses the scheduler
 
@@ -108,13 +115,18 @@ class Agenda:
         await self._stand_for_turn(site, request)
 
     async def robots_turn(self, request: Request, site: str) -> None:
-        """The turn of a robots.txt, for which its gated site waits. The first was had before anybody began to read."""
+        """The turn of a robots.txt, for which its gated ``site`` waits. The first was had before anybody began to read. A
+        request for another site was redirected there: it has its turn there, and need not wait for the rules of that site."""
+        at = self._politeness.site_of(request.url)
+        if at != site:
+            self.give_up_grant(site)
+            self._openings.ensure(at, request)
         grant = self._granted.pop(site, None)
         if grant is not None:
-            self._give_back(grant)
+            self.give_back(grant)
             self._enter(site, request, ROBOTS)
             return
-        await self._stand_for_turn(site, request)
+        await self._stand_for_turn(at, request)
 
     async def opened(self, request: Request) -> None:
         """Wait until the request's site is placed and its robots.txt known. :class:`NotNow` at shutdown."""
@@ -123,11 +135,15 @@ class Agenda:
         await self._openings.wait(site)
 
     async def opened_inside(self, request: Request) -> None:
-        """The same for a request that came past the agenda and waits inside the downloader. It takes nobody's room: the
-        robots.txt that it waits for needs some."""
+        """The same for a request that came past the agenda, or too late, and waits inside the downloader. It takes nobody's
+        room, and no place at its site: the robots.txt that it waits for needs both."""
+        had_turn, site = self.handed_out(request), self._politeness.site_of(request.url)
         self._inside += 1
+        self.give_back(request)
         try:
             await self.opened(request)
+            if had_turn and self._bench.has_site(site):
+                self._take(site, request, None)
         finally:
             self._inside -= 1
 
@@ -166,23 +182,18 @@ class Agenda:
 
     def limit(self, site: str, keys: tuple[str, ...]) -> None:
         """These limit the site: how many may be in flight, and how much sooner than due where a key has a burst."""
-        config = self._politeness.config
-        caps = {key: cap for key in keys if (cap := config.cap_of(key))}
-        if any(key.startswith("probe:") for key in keys):
-            caps[site] = 1  # Its first answer may tell that it shares its origin: what comes next waits for that.
-        planner = self._politeness.planner
-        slack = {
-            charge.key: charge.tolerance(config.width) / 1e6
-            for charge in planner.charges(site, keys, "robots", bucket=planner.bucket_among(keys))
-            if charge.bursts
-        }
-        self._bench.place(site, keys, caps, slack)
+        self._bench.place(site, keys, *self._estimates.limits(site, keys))
+
+    def give_back(self, loan: Hashable) -> None:
+        """Who has had a turn does not go after all, or has gone."""
+        self._entered.pop(loan, None)
+        self._bench.left(loan, time.monotonic())
 
     def give_up_grant(self, site: str) -> None:
         """The turn of the site's robots.txt, in case that it was not used."""
         grant = self._granted.pop(site, None)
         if grant is not None:
-            self._give_back(grant)
+            self.give_back(grant)
 
     def soon(self) -> None:
         """Somebody may be due."""
@@ -193,24 +204,33 @@ class Agenda:
 
     def booked(self, request: Request, charges: Iterable[Charge]) -> None:
         self._entered.pop(request, None)
-        self._bench.booked(request, self._lent(charges), time.monotonic())
+        self._bench.booked(request, self._estimates.by(charges), time.monotonic())
         self.soon()
 
     def refunded(self, charges: Iterable[Charge]) -> None:
         """What was charged for these was given back."""
         now = time.monotonic()
-        for key, seconds in self._lent(charges).items():
+        for key, seconds in self._estimates.by(charges).items():
             self._bench.refunded(key, seconds, now)
         self.soon()
 
     def learn(self, wait: Wait) -> None:
         """Another process or a hold has moved a key."""
-        now = time.monotonic()
-        self._bench.learn(wait.key, now + wait.micros / 1e6, now)
+        self.held(wait.key, wait.micros / 1e6)
 
     def held(self, key: str, seconds: float) -> None:
         now = time.monotonic()
         self._bench.learn(key, now + seconds, now)
+        if seconds > HEARD_WITHIN:
+            self.told[key] = max(now + seconds, self.told.get(key, 0.0))
+
+    def sooner(self, key: str, seconds: float) -> None:
+        """A person has ended the hold of the key: it is due in so many seconds."""
+        now = time.monotonic()
+        self.told.pop(key, None)
+        self._bench.forgive(key, now)
+        self.held(key, seconds)
+        self.soon()
 
     def closing(self) -> None:
         """The spider closes: everybody who waits for a turn is told so."""
@@ -236,8 +256,17 @@ class Agenda:
         return 0.0 if isinstance(choice, Choice) else choice
 
     @property
+    def is_opening(self) -> bool:
+        """Whether a site is being placed."""
+        return self._openings.is_placing
+
+    @property
     def sites_waiting(self) -> int:
         return self._bench.sites
+
+    def waiting_sites(self) -> list[str]:
+        """Sites that something waits for."""
+        return self._bench.waiting_sites()
 
     @property
     def turns_waiting(self) -> int:
@@ -260,6 +289,8 @@ class Agenda:
                     self._wake_in(choice)
                 return None
             if choice.source is not _TURNS and choice.source is not ROBOTS:
+                if self._openings.again(choice.site, choice.source):
+                    continue
                 return choice
             if not self._has_room():
                 self._sweep(now)
@@ -288,7 +319,7 @@ class Agenda:
         grant = self._granted[site] = object()
         keys = self._politeness.keys_of(site)
         charges = self._politeness.planner.charges(site, keys, "robots") if keys is not None else ()
-        self._bench.take(site, ROBOTS, grant, self._lent(charges), time.monotonic())
+        self._bench.take(site, ROBOTS, grant, self._estimates.by(charges), time.monotonic())
         self._entered[grant] = time.monotonic()
         self._openings.read_robots(site)
 
@@ -296,29 +327,8 @@ class Agenda:
         self._take(site, request, source)
         self._entered[request] = time.monotonic()
 
-    def _give_back(self, loan: object) -> None:
-        self._entered.pop(loan, None)
-        self._bench.left(loan, time.monotonic())
-
     def _take(self, site: str, request: Request, source: Hashable) -> None:
-        self._bench.take(site, source, request, self._lent_to(request, site), time.monotonic())
-
-    def _lent_to(self, request: Request, site: str) -> Mapping[str, float]:
-        """Seconds that the request will take of each key. Remembered: it is asked for each request, and is mostly the same."""
-        keys = self._politeness.keys_of(site)
-        if keys is None:
-            return {}
-        sort = self._politeness.planner.sort_of(request, keys)
-        lent = self._lents.get(sort)
-        if lent is None:
-            if len(self._lents) > LENTS:
-                self._lents.clear()
-            lent = self._lents[sort] = self._lent(self._politeness.planner.plan(request, site, keys)[1])
-        return lent
-
-    def _lent(self, charges: Iterable[Charge]) -> dict[str, float]:
-        width = self._politeness.config.width
-        return {charge.key: charge.increment(width) / 1e6 for charge in charges}
+        self._bench.take(site, source, request, self._estimates.of(request, site), time.monotonic())
 
     def _has_room(self) -> bool:
         engine = self._crawler.engine
@@ -338,10 +348,10 @@ class Agenda:
             elif now - self._entered.get(loan, 0.0) > ENTER_WITHIN:
                 gone.append(loan)
         for loan in gone:
-            self._give_back(loan)
+            self.give_back(loan)
         if now - self._pruned > PRUNE_EVERY:
             self._pruned = now
-            self._lents.clear()  # A Crawl-delay may have come; until then its site's estimates are too short.
+            self._estimates.forget()
             self._bench.prune(now)
         return bool(gone)
 

@@ -38,6 +38,10 @@ class Config:
     """From which a site is placed by evidence."""
     learns_costs: bool
     ladders: Ladders
+    park_after: int
+    defer_after: float
+    paces: bool
+    """Whether origins are asked less while their answers are slow."""
     policy: Policy
     proxies: frozenset[str]
     """Asked by address; as ``scheme://host:port``."""
@@ -88,6 +92,9 @@ class Config:
             confidence=value("POLITE_ORIGIN_CONFIDENCE"),
             learns_costs=value("POLITE_COSTS") is None,
             ladders=Ladders(rungs=value("POLITE_LADDERS"), jitter=value("POLITE_LADDER_JITTER")),
+            park_after=value("POLITE_PARK_AFTER"),
+            defer_after=value("POLITE_DEFER_AFTER"),
+            paces=value("POLITE_PACE"),
             policy=Policy(
                 allow=allowed.networks,
                 rules=allowed.rules,

@@ -19,6 +19,7 @@ from scrapy_polite.origins.links import origin_name
 from scrapy_polite.recalling import Expiring, Met, Recalling
 from scrapy_polite.remembering import Remembering
 from scrapy_polite.stores.base import Kept
+from scrapy_polite.stores.paces import merge
 from scrapy_polite.telemetry.events import Merged
 
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ class Crowds(Recalling):
     def _tell(self, change: Change) -> None:
         store, name, into = self._store, change.name, change.into
         if change.kind == "merge":
-            self._booker.owe(lambda: store.merge(name, into))
+            self._booker.owe(lambda: merge(store, name, into))
             self._obeying.limits.merge(name, into)
             if self._ledger is not None:
                 self._ledger.record(Merged(self._booker.now(), name, into))

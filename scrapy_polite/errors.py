@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from scrapy import Request
+    from scrapy.http import Response
 
-__all__ = ["NotNow", "RequestRefused", "Unprotected", "said_at_start"]
+__all__ = ["NoAddressError", "NotNow", "RequestRefused", "Unprotected", "said_at_start"]
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +33,14 @@ def said_at_start() -> Iterator[None]:
     except ValueError as error:
         logger.critical("The crawl does not start: %s", error)
         raise
+
+
+class NoAddressError(Exception):
+    """The cause of a ``CannotResolveHostError`` of ours: the reason of :class:`~scrapy_polite.dns.answers.NoAnswer`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class RequestRefused(IgnoreRequest):  # type: ignore[misc,unused-ignore]
@@ -48,9 +57,11 @@ class RequestRefused(IgnoreRequest):  # type: ignore[misc,unused-ignore]
 class NotNow(IgnoreRequest):  # type: ignore[misc,unused-ignore]
     """The request was not sent and must wait its turn again: a hold, a wait too long for the downloader, or shutdown."""
 
-    def __init__(self, why: str, request: Request | None = None) -> None:
+    def __init__(self, why: str, request: Request | None = None, after: Response | Exception | None = None) -> None:
         super().__init__(f"not now: {why}")
         self.why = why
+        self.after = after
+        """The answer to this request, or its failure, by which its site is held now."""
         self.request = request
         """The one that was not sent, where whoever fetches it is told: after a redirect it is another than was asked for."""
 

@@ -12,9 +12,11 @@ from scrapy import signals, version_info
 from scrapy.utils.asyncio import is_asyncio_available
 
 from scrapy_polite.breathing import Collector
+from scrapy_polite.deferring import Deferring
 from scrapy_polite.diskqueue import forget_unqueued
 from scrapy_polite.errors import said_at_start
 from scrapy_polite.handlers import HANDLERS, UNPROTECTED
+from scrapy_polite.holdwatch import HoldWatch
 from scrapy_polite.media import PoliteImagesPipeline
 from scrapy_polite.politeness import Politeness
 from scrapy_polite.putoff import PutOff
@@ -27,9 +29,12 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
-__all__ = ["PoliteExtension"]
+__all__ = ["PoliteExtension", "names_contact"]
 
 logger = logging.getLogger(__name__)
+
+NOBODYS: Final = ("scrapy.org", "yourdomain.com")
+"""Sites in the ``USER_AGENT`` of Scrapy's own settings and of ``scrapy startproject``."""
 
 HIGH: Final = 1000
 """What Scrapy's own limits are set to where ours take over."""
@@ -49,10 +54,12 @@ class PoliteExtension:
         self._politeness = Politeness.require(crawler)
         UNVETTED.arm(self._politeness.config.policy.allow)
         self._install()
+        self._deferring = Deferring(crawler, self._politeness)
+        self._watch = HoldWatch(crawler, self._politeness, self._deferring)
         if crawler.settings["JOBDIR"]:
             # Before Scrapy's duplicate filter reads its file.
             recover(Path(crawler.settings["JOBDIR"]))
-            self._put_off = PutOff(crawler, PoliteImagesPipeline)
+        self._put_off = PutOff(crawler, PoliteImagesPipeline)
         crawler.signals.connect(self.engine_started, signals.engine_started)
         crawler.signals.connect(self.spider_opened, signals.spider_opened)
         crawler.signals.connect(self.spider_closed, signals.spider_closed)
@@ -77,6 +84,7 @@ class PoliteExtension:
 
         async def polite_close() -> None:
             self._politeness.closing()
+            await self._put_off.finish()
             await close()
 
         slot.close = polite_close  # type: ignore[method-assign]
@@ -91,7 +99,15 @@ class PoliteExtension:
             logger.critical("The crawl is not protected and stops: %s", missing)
             await engine.close_spider_async(reason=UNPROTECTED)
             return
+        agent = getattr(spider, "user_agent", None) or self._crawler.settings["USER_AGENT"]
+        if not names_contact(agent):
+            logger.warning(
+                "USER_AGENT = %r names nobody: whoever is troubled by this crawl can only block it. Give a page or an address "
+                'in it, such as "mybot (+https://example.org/bot)" or "mybot (bot@example.org)"',
+                agent,
+            )
         await self._politeness.watch()
+        self._watch.start()
         self._collector.spare()
 
     def spider_closed(self) -> None:
@@ -110,6 +126,7 @@ class PoliteExtension:
 
     async def engine_stopped(self) -> None:
         self._collector.look_again()
+        await self._watch.stop()
         await self._politeness.close()
 
     def _install(self) -> None:
@@ -131,6 +148,14 @@ class PoliteExtension:
             if not isinstance(handler, ours):
                 return f"the download handler for {scheme} is not the guard's ({why})"
         return None
+
+
+def names_contact(user_agent: object) -> bool:
+    """Whether a ``USER_AGENT`` tells a page or an address of whoever runs the crawl. Those of Scrapy's default and of its
+    project template are nobody's."""
+    if not isinstance(user_agent, str) or any(site in user_agent for site in NOBODYS):
+        return False
+    return any(sign in user_agent for sign in ("http", "@", "+"))
 
 
 def recover(job: Path) -> None:

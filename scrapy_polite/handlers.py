@@ -19,7 +19,7 @@ from twisted.web.client import HTTPConnectionPool
 from scrapy_polite.appointment import TICKET
 from scrapy_polite.browser.handler import Browser, is_browser
 from scrapy_polite.dns.resolver import NoAnswer
-from scrapy_polite.errors import RequestRefused, Unprotected
+from scrapy_polite.errors import NoAddressError, RequestRefused, Unprotected
 from scrapy_polite.guard.policy import Refused
 from scrapy_polite.naming.sending import as_sent
 from scrapy_polite.politeness import Politeness
@@ -92,6 +92,7 @@ class _PoliteHandler:
         site = placed.keys[0]
         kind, charges = self.politeness.planner.plan(request, site, placed.keys)
         ticket = Ticket(self.politeness, request, request.url, site, kind, charges, placed.edge)
+        ticket.direct = page is None and (route is None or route.by_address)
         self.politeness.tickets[request] = ticket
         request.meta["polite"] = {
             "site": site,
@@ -133,12 +134,14 @@ class _PoliteHandler:
             raise self._refusal(found, request)
         if isinstance(found, NoAnswer):
             self.politeness.unanswered(found)
-            raise CannotResolveHostError(f"{found.host}: {found.reason}")
+            raise CannotResolveHostError(f"{found.host}: {found.reason}") from NoAddressError(found.reason)
         return found
 
     async def _fetch(self, request: Request, ticket: Ticket, visit: Visit) -> Response:
         self._require_layers()  # Again: it took a look-up and perhaps a wait to come here.
         tokens = TICKET.set(ticket), VISIT.set(visit)
+        request.meta.pop("download_latency", None)  # Of an earlier try.
+        ticket.meta = request.meta
         ticket.timeout = request.meta.get("download_timeout") or self._timeout
         # The handler's own timer starts before the wait for the slot; ours when the request has left.
         request.meta["download_timeout"] = ticket.timeout + self.politeness.config.max_wait
@@ -148,6 +151,7 @@ class _PoliteHandler:
             if visit.refusal is not None:
                 raise self._refusal(Refused(visit.refusal.reason, visit.refusal.detail), request) from error
             if ticket.expired:
+                self.politeness.pacing.timed_out(ticket)
                 raise DownloadTimeoutError(f"Getting {request.url} took longer than {ticket.timeout} seconds.") from error
             raise
         finally:

@@ -196,7 +196,7 @@ class Line:
     def _serve(self) -> None:
         """Ask those at the head, one after the other, until somebody must wait, or is to be served by the reactor."""
         while (booking := self._begin()) is not None:
-            self._place.book(booking.entry.want, partial(self._answered, booking))
+            self._place.book(booking.want, partial(self._answered, booking))
             booking.direct = False
 
     def _begin(self) -> _Booking | None:
@@ -257,8 +257,15 @@ class Line:
         if entry in self._standing:
             if entry.gives_up(wait):
                 self._standing.pop(entry, None)
+                self._give_up_behind(wait)
             elif self._place.is_reactor():
                 entry.seal()
+
+    def _give_up_behind(self, wait: Wait) -> None:
+        """Nobody who needs the key will be asked before it is due: those who will not wait so long are told now."""
+        for entry in [one for one in self._standing if any(demand.key == wait.key for demand in one.want)]:
+            if entry.gives_up(wait):
+                self._standing.pop(entry, None)
 
     def _slot_opens(self, entry: Entry, slot: Booked, closes: float) -> None:
         with self._lock:

@@ -70,20 +70,23 @@ class ListenerMiddleware:
             return response  # Nothing was sent for it.
         if ticket.edge is not None and (page := request.headers.get("Referer")) is not None:
             self._politeness.referred(ticket.host, page.decode("latin-1"))
-        served = await self._politeness.hear(ticket, response.status, headers_of(response), response.certificate)
-        return response if served else await self._again(request, f"its site is held after status {response.status}")
+        served = await self._politeness.hear(ticket, response.status, headers_of(response), response.body, response.certificate)
+        return response if served else await self._again(request, f"its site is held after status {response.status}", response)
 
     async def process_exception(self, request: Request, exception: Exception) -> Request | None:
         if isinstance(exception, NotNow):
             return await self._again(request, exception.why)
         if isinstance(exception, Unprotected):
             logger.critical("Refused: %s", exception.detail)
+        if await self._politeness.failed(request, exception):
+            # It is made again, and not as one of its retries: what failed is the site.
+            return await self._again(request, f"its site is held after {type(exception).__name__}", exception)
         return None
 
-    async def _again(self, request: Request, why: str) -> Request:
+    async def _again(self, request: Request, why: str, after: Response | Exception | None = None) -> Request:
         """The request, for another turn: of the scheduler, or, where it came past that, of its own."""
         if request.meta.get(BYPASSES):
-            raise NotNow(why, request)
+            raise NotNow(why, request, after)
         again: Request = request.replace(dont_filter=True)
         again.meta[AGAIN] = request.meta.get(AGAIN, 0) + 1
         agenda = self._politeness.agenda

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from scrapy import Request
 
@@ -18,6 +18,8 @@ from scrapy_polite.errors import NotNow
 from scrapy_polite.guard.policy import Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from scrapy_polite.limits.workbench import Workbench
     from scrapy_polite.politeness import Placed, Politeness
 
@@ -36,7 +38,15 @@ class Robots(Protocol):
     """Who reads robots.txt."""
 
     def knows(self, request: Request) -> bool:
-        """Whether the rules that judge ``request`` were read."""
+        """Whether the rules that judge ``request`` were read, not too long ago."""
+        ...
+
+    def grown_old(self, site: str) -> bool:
+        """Whether rules of the site are to be read again; no more than once for each time that they are."""
+        ...
+
+    async def recall(self, request: Request, site: str) -> bool:
+        """Whether they are known by what somebody has read before: then nothing needs to be asked for."""
         ...
 
     async def read(self, request: Request, site: str) -> None:
@@ -91,6 +101,11 @@ class Openings:
     def __len__(self) -> int:
         return len(self._opening)
 
+    @property
+    def is_placing(self) -> bool:
+        """Whether a site is being resolved and placed; those that wait for the turn of their robots.txt are."""
+        return bool(self._placing)
+
     def ensure(self, site: str, request: Request | None, source: Source | None = None) -> None:
         """Open a site that is new, or that has another scheme or port whose robots.txt was not read."""
         new = self._bench.add(site)
@@ -101,6 +116,20 @@ class Openings:
             return
         what = source if new and source is not None else request
         assert what is not None
+        self._open(site, what)
+
+    def again(self, site: str, source: Hashable) -> bool:
+        """Whether the site, whose turn has come, must wait since its rules have grown old: it is gated, and opened anew."""
+        robots = self._opener.robots
+        if robots is None or not robots.grown_old(site):
+            return False
+        request = cast("Source", source).head(site)
+        if request is None or disobeys(request) or robots.knows(request):
+            return False
+        self._open(site, request)
+        return True
+
+    def _open(self, site: str, what: Request | Source) -> None:
         self._bench.gate(site)
         self._opening[site] = what
         self._to_place.append(site)
@@ -155,7 +184,7 @@ class Openings:
                 return
             await self._opener.placed(site, found[1])
             robots = self._opener.robots
-            if robots is not None and not disobeys(request) and not robots.knows(request):
+            if robots is not None and not disobeys(request) and not await robots.recall(request, site):
                 opened = False
                 self._placed.add(site)
                 self._bench.stand(site, ROBOTS, early=True)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from scrapy_polite.config import Config
     from scrapy_polite.origins.costs import Learned
+    from scrapy_polite.pacing import Pacing
 
 __all__ = ["Planner", "Sort"]
 
@@ -24,35 +25,46 @@ logger = logging.getLogger(__name__)
 
 
 class Sort(NamedTuple):
-    """What is charged alike: the kind and the cost of a request, the keys that it is charged to, and the account among them
-    that behaves as a bucket, or of which a part does."""
+    """What is charged alike: the kind and the cost of a request, the keys that it is charged to, the account among them that
+    behaves as a bucket, or of which a part does, and the pace of its origin."""
 
     kind: str
     cost: float
     keys: tuple[str, ...]
     bucket: str | None
+    pace: float = 1.0
 
 
 class Planner:
-    """Plans by the settings, and by the delays that sites have asked for; remembers ``most`` of those."""
+    """Plans by the settings, the pace of origins, and the delays that sites have asked for; remembers ``most`` of those."""
 
-    def __init__(self, config: Config, most: int) -> None:
+    def __init__(self, config: Config, most: int, pacing: Pacing | None = None) -> None:
         self._config = config
+        self._pacing = pacing
         self.watching = Watching()
         self.costs = Costs(config.kinds.cost) if config.learns_costs else None
+        self._wishes: dict[str, dict[str, float]] = Remembering(most)
         self._least: dict[str, float] = Remembering(most)
+        """The longest wish of each site."""
         self._complaints: dict[str, bool] = Remembering(most)
 
     def obey_delay(self, site: str, seconds: float, why: str) -> int:
-        """At least so long between two starts at the site, by maximum with what is already obeyed. Microseconds by which this
-        lengthens the interval after the request that told of it, which was charged without; 0 if nothing is new."""
+        """At least so long between two starts at the site, by maximum with what others wish; ``why`` names who wishes it, and
+        takes the place of what he wished before. Microseconds by which this lengthens the interval after the request that told
+        of it, which was charged without; 0 if it does not."""
         most = self._config.max_crawl_delay
         if seconds > most:
             logger.warning("%s: %s is %g s, obeyed up to POLITE_MAX_CRAWL_DELAY = %g s", site, why, seconds, most)
             seconds = most
-        if seconds <= self._least.get(site, 0.0):
+        before = self._least.get(site, 0.0)
+        wishes = self._wishes.get(site, {})
+        if seconds > 0:
+            self._wishes[site] = {**wishes, why: seconds}
+            self._least[site] = max(self._wishes[site].values())
+        elif wishes.pop(why, None) is not None:
+            self._least[site] = max(wishes.values(), default=0.0)
+        if self._least.get(site, 0.0) <= before:
             return 0
-        self._least[site] = seconds
         (told,) = self.charges(site, (site,), "robots")
         return max(0, told.increment(self._config.width) - round(told.cost / told.rate * 1e6))
 
@@ -62,7 +74,8 @@ class Planner:
         """What a request of ``kind`` to ``site`` is charged on each of ``keys``; ``cost``: other than that of its kind;
         ``bucket``: as in :func:`~scrapy_polite.limits.plan.plan`."""
         least = max(self._least.get(site, 0.0), self._config.least_of(site))
-        return plan(keys, self.cost(kind, keys) if cost is None else cost, self._config.limits, least, bucket)
+        charges = plan(keys, self.cost(kind, keys) if cost is None else cost, self._config.limits, least, bucket)
+        return charges if self._pacing is None else self._pacing.plan(kind, charges)
 
     def cost(self, kind: str, keys: tuple[str, ...]) -> float:
         """Units that a request of the kind costs: by the settings, or as was learned at the origin among the keys."""
@@ -93,7 +106,9 @@ class Planner:
         if cost is not None and not (isinstance(cost, int | float) and 0 < cost < math.inf):
             self._complain(f'meta["polite_cost"] = {cost!r} is not a number above 0: the cost of the kind {kind!r} is charged')
             cost = None
-        return Sort(kind, self.cost(kind, keys) if cost is None else cost, *self.charged(keys, request.url))
+        cost = self.cost(kind, keys) if cost is None else cost
+        keys, bucket = self.charged(keys, request.url)
+        return Sort(kind, cost, keys, bucket, self._pacing.of(kind, keys[-1]) if self._pacing is not None else 1.0)
 
     def charged(self, keys: tuple[str, ...], url: str) -> tuple[tuple[str, ...], str | None]:
         """Which of the keys of its site a request is charged to, and which of them behaves as a bucket: what an image service

@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import logging
 import os
-import random
 import time
 import weakref
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from scrapy_polite.admission import REMEMBERED, Admission, Placed
+from scrapy_polite.backoff.failures import failed
+from scrapy_polite.backoff.refusals import recognise
+from scrapy_polite.bodies import beginning
 from scrapy_polite.booker import Booker
 from scrapy_polite.certificates import certificate_of
 from scrapy_polite.config import Config
 from scrapy_polite.dns.resolver import Resolver
-from scrapy_polite.hearing import Hearing
+from scrapy_polite.failing import failure_of
+from scrapy_polite.hearing import serves
+from scrapy_polite.holding import Holding
 from scrapy_polite.learning import Learning
 from scrapy_polite.notebook import Notebook
 from scrapy_polite.origins.evidence import Reply
+from scrapy_polite.pacing import Pacing
 from scrapy_polite.paths import ledger_path, store_url, writable
 from scrapy_polite.placing import Placing
 from scrapy_polite.planning import Planner
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from scrapy_polite.browser.proxy import ForwardProxy
+    from scrapy_polite.deferring import Deferring
     from scrapy_polite.dns.resolver import NoAnswer
     from scrapy_polite.guard.policy import Refused
     from scrapy_polite.limits.gcra import Booked, Wait
@@ -67,15 +73,19 @@ class Politeness(Admission):
     ) -> None:
         self.booker = Booker(store, config.width)
         self.ledger = ledger
-        self.planner = Planner(config, REMEMBERED)
+        self.pacing = Pacing(self.booker, config.limits, stats, config.paces)
+        self.planner = Planner(config, REMEMBERED, self.pacing)
         placing = Placing(self.booker, resolver, config.edges, config.confidence, config.limits, ledger)
         notebook = Notebook(self.booker)
         super().__init__(config, resolver, placing, self.planner.watching, notebook, stats)
         self.learning = Learning(self.planner.costs, notebook, stats)
-        self._hearing = Hearing(config.ladders, random.random)
+        self._holding = Holding(self, notebook)
         self.refunds = Refunds(self)
         self.tickets: weakref.WeakKeyDictionary[Request, Ticket] = weakref.WeakKeyDictionary()
         self.forward: ForwardProxy | None = None
+        self.deferring: Deferring | None = None
+        self.all_held = False
+        """Whether ``spider_idle`` is being asked although requests wait, since all of them are held."""
         self.unprotected: str | None = None
         """Why the crawl would not be protected, if somebody has found that out while it was put together."""
 
@@ -126,6 +136,7 @@ class Politeness(Admission):
         if self.forward is not None:
             await self.forward.stop()
         await self.unwatch()
+        await self.pacing.close()
         await self.placing.close()
         await self.resolver.close()
         self.close_files()
@@ -142,17 +153,19 @@ class Politeness(Admission):
         found = await super().admit(url)
         if isinstance(found, tuple):
             await self.learning.met(found[1].keys[-1])
+            await self.pacing.meet(found[1].origin)
         return found
 
     # -- planned
 
-    def obey_delay(self, site: str, seconds: float, why: str) -> None:
-        """At least so long between two starts at the site, by maximum with what is already obeyed."""
+    def obey_delay(self, site: str, seconds: float, why: str, *, just_told: bool = True) -> None:
+        """At least so long between two starts at the site, as :meth:`Planner.obey_delay`. ``just_told``: by the answer to a
+        request that was charged without it; False where somebody has kept it, and charged for it."""
         rest = self.planner.obey_delay(site, seconds, why)
         keys = self.keys_of(site)
         if self.agenda is not None and keys is not None:
             self.agenda.limit(site, keys)
-        if rest:
+        if rest and just_told:
             self.booker.owe(partial(self.booker.store.settle, site, rest))
             if self.agenda is not None:
                 self.agenda.held(site, rest / 1e6)
@@ -174,6 +187,7 @@ class Politeness(Admission):
         if self.agenda is not None and ticket.request is not None:
             self.agenda.booked(ticket.request, ticket.charges)
         self.learning.departed(ticket)
+        self.pacing.departed(ticket)
         ticket.request = None  # It is the key under which the ticket is kept.
         self.count("slots/booked")
         self.count(f"requests/{ticket.kind}")
@@ -209,29 +223,55 @@ class Politeness(Admission):
 
     # -- heard
 
-    async def hear(self, ticket: Ticket, status: int, headers: Mapping[str, Sequence[str]], certificate: object = None) -> bool:
+    async def hear(
+        self, ticket: Ticket, status: int, headers: Mapping[str, Sequence[str]], body: bytes, certificate: object = None
+    ) -> bool:
         """Listen to an answer; a refusal holds the site. Whether the request was served; if not, it waits its turn again.
-        ``certificate``: Scrapy's, of the connection."""
+        ``body``: as it was received. ``certificate``: Scrapy's, of the connection."""
         await self.learning.heard(ticket, status, headers)
+        self.pacing.heard(ticket, status, headers)
         await self.accounts.heard(ticket, status, headers)
         now = time.monotonic()
         site = ticket.charges[0].key
         if self.placing.listens(ticket.host, ticket.peer):
             reply = Reply(ticket.peer, status, ticket.kind, headers, certificate_of(certificate), time.time())
             await self.learned(site, reply)
-        if status == SLOW_DOWN and ticket.shared.startswith("bucket:") and ticket.edge is None:
+        # What an edge before a bucket says is the edge's.
+        bucket = ticket.shared.startswith("bucket:") and (status != SLOW_DOWN or ticket.edge is None)
+        if bucket and status == SLOW_DOWN:
             site = ticket.shared  # Also where a custom domain stands before it: it is the bucket that has enough.
-        hold = self._hearing.listen(site, status, headers, ticket.sent or now, now, time.time())
+        refusal = recognise(status, headers, time.time(), beginning(body, headers), bucket=bucket)
+        hold = await self._holding.heard(site, ticket.url, refusal, ticket.sent or now, now)
         self.refunds.heard(ticket, status, headers, refused=hold is not None)
-        if hold is None:
-            return True
-        await self.hold(site, hold.seconds, hold.cause)
-        return hold.served
+        return refusal is None or hold is None or serves(status, refusal)
+
+    async def failed(self, request: Request, error: Exception) -> bool:
+        """Listen to a download that failed; a run of them holds the site. Whether something that limits the request is held:
+        then it waits its turn again."""
+        ticket = self.tickets.get(request)
+        sent = ticket.sent if ticket is not None else None
+        proxied = bool(request.meta.get("proxy"))
+        secure = request.url.startswith("https:")
+        refusal = failed(failure_of(error, sent=sent is not None, secure=secure, proxied=proxied))
+        if refusal is None or (ticket is None and refusal.kind != "dns"):
+            return False  # What never came to the handler failed in somebody's middleware, but for a look-up.
+        now = time.monotonic()
+        site, began = (ticket.charges[0].key, ticket.made) if ticket is not None else (self.site_of(request.url), now)
+        hold = await self._holding.heard(site, request.url, refusal, sent or began, now)
+        return (hold is not None and hold.seconds > 0) or bool(await self.holds_of(self.keys_of(site) or (site,)))
+
+    def released(self, key: str, seconds: float) -> None:
+        """Somebody has ended the key's hold: it is due in so many seconds, and whoever waits goes then."""
+        logger.info("Hold ended by hand: %s", key)
+        self._holding.forget(key)
+        if self.agenda is not None:
+            self.agenda.sooner(key, seconds)
+        if self.lines is not None:
+            self.lines.sooner(key)
 
     async def hold(self, key: str, seconds: float, cause: Cause) -> float:
         """Hold the key in every process; by maximum. Answers the seconds now in force. While the store is away the hold is
         owed to it: it is written before anything is booked again."""
-        self.count(f"backoff/{cause.kind}")
         until, before = time.monotonic() + seconds, self.booker.now()
         try:
             seconds = await self.booker.call(self.booker.store.hold, key, seconds, cause)
@@ -242,7 +282,15 @@ class Politeness(Admission):
             # In force from the store's answer on; its end was reckoned at some moment since `before`.
             event = HeldEvent(self.booker.now(), key, before + round(seconds * 1e6), cause.kind, cause.reason)
             self.ledger.record(event)
+        self.pacing.held(self._origin_of(key), key, seconds)
         if self.agenda is not None:
             self.agenda.held(key, seconds)
         logger.info("Hold: %s for %.1f s (%s: %s)", key, seconds, cause.kind, cause.reason)
         return seconds
+
+    def _origin_of(self, key: str) -> str | None:
+        """The origin itself, or that of a site."""
+        if key.startswith("origin:"):
+            return key
+        keys = self.keys_of(key) or ("",)
+        return keys[-1] if keys[-1].startswith("origin:") else None

@@ -1,7 +1,8 @@
-"""Images that still wait when the spider closes: with a ``JOBDIR`` the next run fetches them, under the names that their items
-say already. The items have gone on, each with the image marked ``deferred``.
+"""Images that still wait when the spider closes: the next run fetches them, under the names that their items say already. The
+items have gone on, each with the image marked ``deferred``.
 
-They lie in the file of the queue, beside the requests, and are no requests of the spider's: nothing is called back.
+They lie in the file of a ``JOBDIR``'s queue, beside the requests, or in the store, and are no requests of the spider's: nothing
+is called back.
 """
 
 from __future__ import annotations
@@ -14,12 +15,17 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy import signals
 from scrapy.exceptions import DontCloseSpider
 
+from scrapy_polite.politeness import Politeness
 from scrapy_polite.queue import OriginQueue
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.pipelines.media import MediaPipeline
+
+    from scrapy_polite.deferring import Deferring
 
 __all__ = ["PutOff", "put_off"]
 
@@ -33,20 +39,28 @@ AT_ONCE: Final = 64
 
 
 def put_off(crawler: Crawler, request: Request, item: Any) -> bool:
-    """Keep the image's request for the next run. False where there is no file to keep it in."""
-    queue = _queue_on_disk(crawler)
-    if queue is None:
+    """Keep the image's request for the next run. False where it cannot be kept."""
+    queue, politeness = _queue_on_disk(crawler), Politeness.of(crawler)
+    keep: Callable[[Request], object]
+    if queue is not None:
+        keep = queue.put_off
+    elif politeness is not None and politeness.deferring is not None:
+        keep = politeness.deferring.put_off_image
+    else:
         return False
     # What the pipeline adds of its own, it adds again.
     kept = request.replace(callback=None, errback=None)
-    kept.meta.pop("handle_httpstatus_list", None)
+    for added in ("handle_httpstatus_list", "handle_httpstatus_all"):
+        kept.meta.pop(added, None)
     kept.meta[ITEM] = item
     try:
-        return queue.put_off(kept)
+        keep(kept)
+        return True
     except ValueError:  # The item does not fit; its name may do without.
         kept.meta[ITEM] = None
     try:
-        return queue.put_off(kept)
+        keep(kept)
+        return True
     except ValueError as error:
         logger.warning("Image lost to the next run: <%s>: %s", request.url, error)
         return False
@@ -59,11 +73,15 @@ class PutOff:
         self._crawler = crawler
         self._pipeline_class = pipeline
         self._tasks: set[asyncio.Task[None]] = set()
+        self._closing = False
         crawler.signals.connect(self.spider_opened, signals.spider_opened)
         crawler.signals.connect(self.spider_idle, signals.spider_idle)
 
     def spider_opened(self) -> None:
         queue, pipeline = _queue_on_disk(self._crawler), self._crawler.get_item_pipeline(self._pipeline_class)
+        politeness = Politeness.of(self._crawler)
+        if queue is None and pipeline is not None and politeness is not None and politeness.deferring is not None:
+            self._begin(self._work_from_store(politeness.deferring, pipeline))
         if queue is None or not queue.images_put_off:
             return
         if pipeline is None:
@@ -71,26 +89,52 @@ class PutOff:
             return
         logger.info("Fetching %d images that the last run has put off", queue.images_put_off)
         for _ in range(min(AT_ONCE, queue.images_put_off)):
-            task = asyncio.get_running_loop().create_task(self._work(queue, pipeline))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._begin(self._work(queue, pipeline))
+
+    async def finish(self) -> None:
+        """The spider closes, and whoever waits has been told so: until what is on its way has come, so that it is not fetched
+        again."""
+        self._closing = True
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def spider_idle(self) -> None:
-        if self._tasks:
+        politeness = Politeness.of(self._crawler)
+        # Where all is held they wait for the same, and are put off once more.
+        if self._tasks and not (politeness is not None and politeness.all_held):
             raise DontCloseSpider
 
-    async def _work(self, queue: OriginQueue, pipeline: MediaPipeline) -> None:
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _work_from_store(self, deferring: Deferring, pipeline: MediaPipeline) -> None:
+        async def one(fingerprint: str, request: Request) -> None:
+            await self._fetch(request, pipeline)
+            await deferring.image_done(fingerprint)
+
+        while self._is_open() and (taken := await deferring.take_images(AT_ONCE)):
+            logger.info("Fetching %d images that the last run has put off", len(taken))
+            await asyncio.gather(*(one(*image) for image in taken))
+
+    def _is_open(self) -> bool:
         engine = self._crawler.engine
-        while engine is not None and engine._slot is not None and engine._slot.closing is None:
+        return not self._closing and engine is not None and engine._slot is not None and engine._slot.closing is None
+
+    async def _fetch(self, request: Request, pipeline: MediaPipeline) -> None:
+        item = request.meta.pop(ITEM, None)
+        try:
+            await pipeline._process_request(request, pipeline.spiderinfo, item=item if item is not None else {})
+        except Exception as error:
+            logger.info("An image of the last run was not kept: <%s>: %s", request.url, error)
+
+    async def _work(self, queue: OriginQueue, pipeline: MediaPipeline) -> None:
+        while self._is_open():
             taken = queue.take_up()
             if taken is None:
                 return
             number, request = taken
-            item = request.meta.pop(ITEM, None)
-            try:
-                await pipeline._process_request(request, pipeline.spiderinfo, item=item if item is not None else {})
-            except Exception as error:
-                logger.info("An image of the last run was not kept: <%s>: %s", request.url, error)
+            await self._fetch(request, pipeline)
             try:
                 queue.taken_up(number)
             except sqlite3.Error:

@@ -89,6 +89,11 @@ class OriginQueue:
             while site in self._shelf and (request := self._take(site)) is not None:
                 yield request
 
+    @property
+    def sites(self) -> int:
+        """For which something waits."""
+        return sum(1 for _ in self._shelf.sites())
+
     def put_off(self, image: Request) -> bool:
         """On disk: keep an image's request for the next run. False in memory. Raises as :meth:`push`."""
         if not isinstance(self._shelf, OnDisk):

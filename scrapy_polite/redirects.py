@@ -7,8 +7,8 @@ Removed here besides: a Cookie header written by hand where the port differs (co
 section 8.5, and are added for the new URL), a Host header written by hand, and the user and password in the request's meta of
 which nobody has said for which domain they are.
 
-A redirect is a 30x, or a ``meta`` element that refreshes. A ``Refresh`` header is not followed. Robots.txt and images are
-redirected by these as well.
+A redirect is a 30x, or a ``meta`` element that refreshes. A ``Refresh`` header is not followed. Images are redirected by these
+as well. Robots.txt is not: each of its redirects is a request of its own, which has nothing to take along.
 """
 
 from __future__ import annotations

@@ -1,28 +1,34 @@
 """robots.txt, read before a site's first page and outside the downloader: a page must not sit there while it is fetched.
 
-Parsing is Scrapy's (``ROBOTSTXT_PARSER``) for what may be fetched, and Protego's for ``Crawl-delay``. An answer is judged by
-RFC 9309 section 2.3.1: 2xx is read, 4xx means no rules, 5xx or no answer at all means that nothing may be fetched.
+What an answer means, and for how long, is RFC 9309's (:mod:`scrapy_polite.backoff.robotstxt`); asking is
+:mod:`scrapy_polite.robotsfetch`, and what other processes have heard :mod:`scrapy_polite.robotscopies`. Parsing is Scrapy's
+(``ROBOTSTXT_PARSER``) for what may be fetched, and Protego's for ``Crawl-delay`` and ``Request-rate``.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
-from typing import TYPE_CHECKING, Final
+import math
+import time
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from protego import Protego
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
-from scrapy.exceptions import IgnoreRequest
-from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.misc import build_from_crawler, load_object
 
-from scrapy_polite.agenda import BYPASSES
-from scrapy_polite.errors import NotNow, RequestRefused
+from scrapy_polite.backoff.robotstxt import DISALLOW_ALL, Known, after, asked_in, interval, obeyed, text_of
+from scrapy_polite.dns.resolver import NoAnswer
+from scrapy_polite.errors import NotNow
+from scrapy_polite.guard.policy import Refused
+from scrapy_polite.naming.hosts import Invalid, parse
 from scrapy_polite.politeness import Politeness
 from scrapy_polite.queue import agenda_of
+from scrapy_polite.remembering import Remembering
+from scrapy_polite.robotscopies import Copies
+from scrapy_polite.robotsfetch import Fetched, Fetching
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -35,13 +41,11 @@ logger = logging.getLogger(__name__)
 REMEMBERED: Final = 50_000
 """Files whose rules are kept in memory; the oldest goes first, and is read again if its site comes back."""
 
-MAX_SIZE: Final = 500 * 1024
-"""Bytes that are read at least (RFC 9309 section 2.5); what is beyond is not."""
 
-TURNS: Final = 10
-"""How often robots.txt is asked for again after a hold, before its site counts as unreachable."""
-
-DISALLOW_ALL: Final = b"User-agent: *\nDisallow: /\n"
+class _Rules(NamedTuple):
+    known: Known
+    parser: RobotParser
+    """Of the copy; where there is none, one that forbids everything."""
 
 
 class PoliteRobotsTxtMiddleware(RobotsTxtMiddleware):
@@ -49,100 +53,157 @@ class PoliteRobotsTxtMiddleware(RobotsTxtMiddleware):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
+        self._politeness = Politeness.require(crawler)
         self._agenda = agenda_of(crawler)
-        self._rules: OrderedDict[str, RobotParser] = OrderedDict()
+        self._fetching = Fetching(crawler, self._agenda, self.DOWNLOAD_PRIORITY)
+        self._copies = Copies(self._politeness.booker)
+        self._rules: dict[str, _Rules] = Remembering(REMEMBERED)
+        self._asked: dict[str, bool] = Remembering(REMEMBERED)
+        """Those that this process has asked for itself."""
+        self._grown_old: dict[str, float] = Remembering(REMEMBERED)
+        """When the first of a site's files is to be asked for again, on the wall clock."""
+        self._said: dict[str, str] = Remembering(REMEMBERED)
+        """What the log says of them."""
         self._reading: dict[str, asyncio.Future[None]] = {}
         self._parser_class: type[RobotParser] = load_object(crawler.settings["ROBOTSTXT_PARSER"])
+        self._nothing: RobotParser = build_from_crawler(self._parser_class, crawler, DISALLOW_ALL.encode())
         self._agenda.robots = self
 
     async def robot_parser(self, request: Request) -> RobotParser | None:
         """The rules that judge ``request``; None where the guard does not let its host be asked."""
-        if not self.knows(request):
+        netloc = netloc_of(request.url)
+        found = self._standing(netloc)
+        if found is None:
             await self._agenda.opened_inside(request)
-            if self._agenda.is_closing and not self.knows(request):
+            found = self._standing(netloc)
+        if found is None:
+            if self._agenda.is_closing:
                 raise NotNow("the spider is closing, and robots.txt was not read", request)
-        return self._rules.get(netloc_of(request.url))
+            if not isinstance(await self._politeness.admit(request.url), (Refused, NoAnswer)):
+                return self._nothing
+        return found
+
+    # -- what the agenda asks
 
     def knows(self, request: Request) -> bool:
-        """Whether the rules for ``request`` were read."""
-        return netloc_of(request.url) in self._rules
+        return self._is_fresh(netloc_of(request.url))
+
+    def grown_old(self, site: str) -> bool:
+        if time.time() < self._grown_old.get(site, math.inf):
+            return False
+        del self._grown_old[site]  # Until it is read again; who comes meanwhile is judged by the age of the copy.
+        return True
+
+    async def recall(self, request: Request, site: str) -> bool:
+        netloc = netloc_of(request.url)
+        if self._is_fresh(netloc):
+            return True
+        known = await self._copies.get(netloc)
+        if known is None or asked_in(known, time.time()) <= 0:
+            return False
+        await self._obey(request, site, known, just_told=False)
+        return True
 
     async def read(self, request: Request, site: str) -> None:
-        """Make the rules for ``request`` known. One fetch at a time and host."""
+        """One fetch at a time and host."""
         netloc = netloc_of(request.url)
-        while netloc not in self._rules:
+        while not self._is_fresh(netloc):
             reading = self._reading.get(netloc)
             if reading is not None:
                 await asyncio.shield(reading)
-                if netloc not in self._rules:
+                if not self._is_fresh(netloc):
                     return
                 continue
             self._reading[netloc] = asyncio.get_running_loop().create_future()
             try:
-                try:
-                    body = await self._fetch(netloc, site)
-                except NotNow:
-                    raise
-                except Exception:
-                    logger.exception("%s/robots.txt could not be asked for: nothing of the site is fetched (RFC 9309)", netloc)
-                    body = DISALLOW_ALL
-                self._keep(netloc, site, body)
+                await self._read(request, netloc, site)
             finally:
                 self._reading.pop(netloc).set_result(None)
 
-    async def _fetch(self, netloc: str, site: str) -> bytes:
-        """The body that is to be obeyed."""
-        assert self.crawler.engine is not None
-        self._count("robotstxt/request_count")
-        why = "it was held each time"
-        for _ in range(TURNS):
-            request = Request(
-                f"{netloc}/robots.txt",
-                callback=NO_CALLBACK,
-                priority=self.DOWNLOAD_PRIORITY,
-                meta={"dont_obey_robotstxt": True, "allow_offsite": True, BYPASSES: True, "polite_kind": "robots"},
-            )
-            await self._agenda.robots_turn(request, site)
+    # -- inside
+
+    async def _read(self, request: Request, netloc: str, site: str) -> None:
+        lease = self._copies.lease(netloc)
+        try:
             try:
-                response = await self.crawler.engine.download_async(request)
+                heard = await self._fetching.fetch(netloc, site, lease, anew=netloc in self._asked)
             except NotNow:
-                continue
-            except RequestRefused as refused:
-                # Its own host: the guard refuses each page as well. Or where it was redirected to: nobody can read it.
-                why = refused.reason
-                break
-            except IgnoreRequest:
-                return b""  # A middleware of the project's does not want it asked for.
+                raise
             except Exception as error:
-                why = str(error) or type(error).__name__
-                self._count(f"robotstxt/exception_count/{type(error)}")
-                break
-            self._count("robotstxt/response_count")
-            self._count(f"robotstxt/response_status_count/{response.status}")
-            if response.status < 300:
-                return response.body[:MAX_SIZE]
-            if response.status < 500:
-                return b""
-            why = f"status {response.status}"
-            break
-        logger.warning("%s/robots.txt cannot be read (%s): nothing of the site is fetched (RFC 9309)", netloc, why)
-        return DISALLOW_ALL
+                logger.exception("%s/robots.txt could not be asked for", netloc)
+                heard = Fetched("unreachable", why=type(error).__name__)
+            if isinstance(heard, Known):
+                await self._obey(request, site, heard, just_told=False)
+                return
+            self._asked[netloc] = True
+            before = self._rules[netloc].known if netloc in self._rules else await self._copies.get(netloc)
+            known = after(before, heard.outcome, text_of(heard.body), time.time())
+            await self._obey(request, site, known, just_told=True, why=heard.why)
+            await self._copies.keep(netloc, known)
+        finally:
+            lease.give_back()
 
-    def _count(self, stat: str) -> None:
-        self.crawler.stats.inc_value(stat)
+    async def _obey(self, request: Request, site: str, known: Known, *, just_told: bool, why: str = "") -> None:
+        netloc, now = netloc_of(request.url), time.time()
+        self._say(netloc, known, why)
+        parser = self._nothing
+        if known.text is not None:
+            try:
+                parser = build_from_crawler(self._parser_class, self.crawler, known.text.encode())
+                self._obey_delay(netloc, site, parser, known.text, just_told)
+            except Exception:  # The project's parser may be anything.
+                logger.exception("%s/robots.txt cannot be parsed: nothing of the site is fetched", netloc)
+                parser = self._nothing
+        self._rules[netloc] = _Rules(known, parser)
+        others = self._grown_old.get(site, math.inf)
+        self._grown_old[site] = min(others if others > now else math.inf, now + asked_in(known, now))
+        if hasattr(signals, "robots_parsed"):  # Scrapy 2.18 and newer.
+            await self.crawler.signals.send_catch_log_async(signal=signals.robots_parsed, robotparser=parser, request=request)
 
-    def _keep(self, netloc: str, site: str, body: bytes) -> None:
-        self._rules[netloc] = build_from_crawler(self._parser_class, self.crawler, body)
-        if len(self._rules) > REMEMBERED:
-            self._rules.popitem(last=False)
+    def _obey_delay(self, netloc: str, site: str, parser: RobotParser, text: str, just_told: bool) -> None:
         agent = self._robotstxt_useragent or self._default_useragent
-        rules = Protego.parse(body.decode("utf-8", "replace"))
-        delay = rules.crawl_delay(agent)
-        if delay:
-            Politeness.require(self.crawler).obey_delay(site, float(delay), "Crawl-delay")
+        parsed = getattr(parser, "rp", None)
+        rules = parsed if isinstance(parsed, Protego) else Protego.parse(text)
+        rate = rules.request_rate(agent)
+        if rate is not None and (rate.start_time is not None or rate.end_time is not None):
+            logger.info("%s/robots.txt: Request-rate is obeyed at all times of the day, and not only at those it names", netloc)
+        least = interval(rules.crawl_delay(agent), rate.requests if rate else 0, rate.seconds if rate else 0)
+        self._politeness.obey_delay(site, least, f"the delay that {netloc}/robots.txt asks for", just_told=just_told)
+
+    def _say(self, netloc: str, known: Known, why: str) -> None:
+        """Once, when it begins and when it ends."""
+        said = self._said.get(netloc, "read")
+        state = "read" if not known.failures else "kept" if _obeys_a_copy(known) else "unreachable"
+        if state == said:
+            return
+        self._said[netloc] = state
+        why = why or "another process has tried"
+        if state == "read":
+            logger.info("%s/robots.txt can be read again", netloc)
+        elif state == "kept":
+            logger.info("%s/robots.txt cannot be read (%s): its last copy is obeyed until that is a day old", netloc, why)
+        else:
+            logger.warning("%s/robots.txt cannot be read (%s): nothing of the site is fetched (RFC 9309)", netloc, why)
+
+    def _is_fresh(self, netloc: str) -> bool:
+        found = self._rules.get(netloc)
+        return found is not None and asked_in(found.known, time.time()) > 0
+
+    def _standing(self, netloc: str) -> RobotParser | None:
+        """The rules that stand now, though they may have to be read again; None where they must be read first."""
+        found = self._rules.get(netloc)
+        if found is None or obeyed(found.known, time.time()) is None:
+            return None
+        return found.parser if _obeys_a_copy(found.known) else self._nothing
+
+
+def _obeys_a_copy(known: Known) -> bool:
+    return known.text is not None and obeyed(known, time.time()) == known.text
 
 
 def netloc_of(url: str) -> str:
-    """Scheme, host and port: what one robots.txt speaks for (RFC 9309 section 2.3)."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
+    """Scheme, host and port: what one robots.txt speaks for (RFC 9309 section 2.3), however the host is spelled. No user: it
+    goes into the store."""
+    target = parse(url)
+    parts = urlsplit(url if isinstance(target, Invalid) else target.url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}"

@@ -192,7 +192,8 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
         "POLITE_MAX_CRAWL_DELAY",
         300.0,
         "a number of seconds above 0",
-        "The longest `Crawl-delay` that is obeyed; a longer one is cut to this with a warning.",
+        "The longest time between two requests that a robots.txt may ask for, by `Crawl-delay` or `Request-rate`; a longer one "
+        "is cut to this with a warning.",
         forms.number(low=0, above=True),
     ),
     Setting(
@@ -270,16 +271,42 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
         "POLITE_LADDERS",
         {},
         "a dict from refusal kinds to lists of seconds",
-        "The waits after repeated refusals of a kind; the last is the ceiling. Kinds that it does not name keep their default.",
+        "The waits after repeated refusals of a kind (`challenge`, `rate_limited`, `denied`, `error`, `dns`, `connect`, `tls`, "
+        "`timeout`, `reset`); the last is the ceiling. Kinds that it does not name keep their default.",
         forms.mapping,
     ),
     Setting(
         "POLITE_LADDER_JITTER",
         0.15,
         "a number from 0 to 1",
-        "The share by which a wait of a ladder is lengthened at random, so that keys that were refused "
-        "together do not come back together.",
+        "The share by which a wait is lengthened at most, but at least 60 s after a rung and 5 s after a time that the server "
+        "stated, so that keys that were refused together do not come back together. 0: not at all.",
         forms.number(low=0, high=1),
+    ),
+    Setting(
+        "POLITE_PARK_AFTER",
+        10,
+        "a whole number from 1",
+        "Refusals of a key, with no good answer between, after which it is parked for a week: nothing more is sent to it, and "
+        "its requests are put off. A person may end that sooner, by `scrapy polite release`.",
+        forms.count,
+    ),
+    Setting(
+        "POLITE_DEFER_AFTER",
+        300.0,
+        "a number of seconds above 0",
+        "When nothing but held requests is left, and the nearest hold ends later than this, the spider puts them off and "
+        "closes. See [What is put off](deferred.md).",
+        forms.number(low=0, above=True),
+    ),
+    Setting(
+        "POLITE_PACE",
+        True,
+        "True or False",
+        "Whether an origin is asked less while its answers take longer than they do at low load, and goes slowly at first when "
+        "it is new: at a quarter of its rate for about a minute, but not slower than one request a second, and not where "
+        "`POLITE_LIMITS` states the rate of just this origin. Never faster than the rate. See [pace](pace.md).",
+        forms.truth,
     ),
     Setting(
         "POLITE_REDACT",

@@ -56,6 +56,7 @@ class Standing(ABC):
 
     def gives_up(self, wait: Wait) -> bool:
         if not self.ticket.too_long(wait):
+            self.ticket.plan_again()
             return False
         self.lines.in_reactor(partial(self.ticket.politeness.learn, wait))
         self.lines.in_reactor(partial(self.end, NotNow(f"{wait.key} is due in {wait.micros / 1e6:.1f} s")))
@@ -129,6 +130,11 @@ class Lines:
         for entry in list(self._standing):
             if entry.ticket.site == site:
                 entry.end(why)
+
+    def sooner(self, key: str) -> None:
+        """The key may be due sooner than was said: its hold was ended."""
+        for line in list(self._lines.values()):
+            line.wake([key])
 
     def wait(self, waiter: Deferred[Any]) -> None:
         """Somebody waits for something else before joining."""

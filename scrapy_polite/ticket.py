@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from scrapy import Request
 
     from scrapy_polite.limits.gcra import Booked, Wait, Want
@@ -17,10 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["Ticket"]
 
 
-class Timer(Protocol):
-    def active(self) -> bool: ...
-
+class Cancelled(Protocol):
     def cancel(self) -> None: ...
+
+
+class Timer(Cancelled, Protocol):
+    def active(self) -> bool: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -52,6 +56,12 @@ class Ticket:
     company: int | None = None
     """While it is on its way: what tells at its end whether it was alone at its origin."""
     alone: bool = False
+    direct: bool = False
+    """Whether its latency is that of the servers: no browser is between, and no proxy that resolves by itself."""
+    meta: Mapping[str, object] = field(default_factory=dict)
+    """Of the request that is sent: whether its answer has begun."""
+    lateness: Cancelled | None = None
+    """What tells that no answer has come, for so long."""
     _want: Want | None = None
     _booked: int | None = None
     """The slot that it left in, as long as what was charged for it may be given back."""
@@ -101,6 +111,18 @@ class Ticket:
         if self.expiry is not None and self.expiry.active():
             self.expiry.cancel()
         self.politeness.learning.ended(self)
+        self.politeness.pacing.ended(self)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the first byte of its answer is there."""
+        return self.answered > 0 or self.meta.get("download_latency") is not None
+
+    def plan_again(self) -> None:
+        """It was told to wait, and nothing is booked for it: it is charged at the pace of now."""
+        charges = self.politeness.pacing.paced(self.kind, self.charges)
+        if charges is not self.charges:
+            self.charges, self._want = charges, None
 
     def too_long(self, wait: Wait) -> bool:
         """Whether waiting so long would keep the request in the downloader beyond ``POLITE_MAX_WAIT``."""

@@ -251,6 +251,8 @@ SETTINGS: dict[str, object] = {
     "TELNETCONSOLE_ENABLED": False,
     "USER_AGENT": "tests (+mailto:tests@example.org)",
     "LOG_LEVEL": "INFO",
+    # How far apart requests are is what most crawls of the tests are about: tests of the pace switch it on.
+    "POLITE_PACE": False,
 }
 
 SCRIPT = """

@@ -63,7 +63,10 @@ DIFFERENCE: dict[str, tuple[Any, Any]] = {
         },
     ),
     "EXTENSIONS": ({}, {"scrapy_polite.extensions.PoliteExtension": -10}),
-    "SPIDER_MIDDLEWARES": ({}, {"scrapy_polite.breathing.BreathingMiddleware": 10}),
+    "SPIDER_MIDDLEWARES": (
+        {},
+        {"scrapy_polite.breathing.BreathingMiddleware": 10, "scrapy_polite.takeup.TakeUpMiddleware": 15},
+    ),
     "HTTPPROXY_ENABLED": (True, False),
     "ITEM_PIPELINES": ({}, {"scrapy_polite.pipelines.RedactionPipeline": 700}),
     "POLITE_FALLBACK_HANDLERS": (None, {"http": HTTP11, "https": HTTP11}),

@@ -50,6 +50,9 @@ STORE_INSIDES = {
     "stores.pgschema",
     "stores.pgorigins",
     "stores.pgtext",
+    "stores.memorydeferred",
+    "stores.pgdeferred",
+    "stores.sqlitedeferred",
 }
 
 

@@ -144,7 +144,7 @@ def test_status_shows_what_is_held_and_why_and_the_largest_origins(tmp_path: Pat
     assert held["key"] == "site:a.example"
     assert 590 < held["hold"] <= 600
     assert held["reason"] == "429, Retry-After: 600"
-    assert totals == {"origins": 11, "hosts": 13, "rulings": 1}
+    assert totals == {"origins": 11, "hosts": 13, "rulings": 1, "deferred": 0}
     assert origins[:3] == [
         {"origin": "origin:0", "hosts": 2, "aliases": []},
         {"origin": "origin:2", "hosts": 2, "aliases": ["origin:11"]},

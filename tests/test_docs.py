@@ -20,7 +20,13 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PACKAGE = ROOT / "scrapy_polite"
 
-DIST_OF = {"ada_url": "ada-url", "ahocorasick_rs": "ahocorasick-rs", "dns": "dnspython", "zope": "zope.interface"}
+DIST_OF = {
+    "ada_url": "ada-url",
+    "ahocorasick_rs": "ahocorasick-rs",
+    "dns": "dnspython",
+    "OpenSSL": "pyopenssl",
+    "zope": "zope.interface",
+}
 """Names of distributions that differ from what is imported."""
 
 

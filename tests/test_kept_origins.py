@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 from nameserver import Script, name_server
 from scrapy.settings import Settings
 
+from scrapy_polite.backoff.pace import first, held
 from scrapy_polite.config import Config
 from scrapy_polite.dns.resolver import Resolver
 from scrapy_polite.origins.evidence import Reply
 from scrapy_polite.politeness import Politeness
 from scrapy_polite.stores.base import Ruling
 from scrapy_polite.stores.memory import MemoryStore
+from scrapy_polite.stores.paces import change, paces
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,3 +69,28 @@ def test_names_that_nobody_was_told_do_not_become_aliases() -> None:
         visited(store.opened_again(), lambda number: f"93.184.216.{number % 2 + 1}")
     names = store.aliases_of(["origin:93.184.216.1"])
     assert not [name for name in names.get("origin:93.184.216.1", []) if "/" in name]
+
+
+def test_origins_that_turn_out_to_be_one_go_on_at_the_more_careful_pace() -> None:
+    store = MemoryStore()
+    slow = held(first(1), 1)
+
+    async def run() -> None:
+        script = Script()
+        for host, addresses in zip(HOSTS, (["93.184.216.1"], ["93.184.216.2"], ["93.184.216.1", "93.184.216.2"]), strict=True):
+            script.add(host, *((300, "A", address) for address in addresses))
+        async with name_server(script=script) as (_, server):
+            config = Config.from_settings(Settings({"POLITE_DNS_SERVERS": [server]}))
+            view = store.opened_again()
+            politeness = Politeness(config, view, Resolver(config.dns_servers, config.dns_timeout), None, None)
+            for host in HOSTS[:2]:
+                await politeness.admit(f"http://{host}/")
+            change(view, "origin:93.184.216.2", "page", lambda _: slow)
+            _, placed = await politeness.admit(f"http://{HOSTS[2]}/")  # type: ignore[misc]
+            assert placed.origin == "origin:93.184.216.1"
+            await politeness.close()
+
+    asyncio.run(run())
+    names = ["origin:93.184.216.1", "origin:93.184.216.2"]
+    assert store.standing(names) == dict.fromkeys(names, names[0])
+    assert paces(store, names) == {names[0]: {"page": slow}}

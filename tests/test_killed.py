@@ -105,7 +105,8 @@ class Spider(TestSpider):
 """
 
 
-def test_images_that_wait_when_the_spider_closes_are_fetched_by_the_next_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("job", [True, False])
+def test_images_that_wait_when_the_spider_closes_are_fetched_by_the_next_run(job: bool, tmp_path: Path) -> None:
     picture = io.BytesIO()
     Image.new("RGB", (40, 30), "red").save(picture, "PNG")
 
@@ -114,7 +115,7 @@ def test_images_that_wait_when_the_spider_closes_are_fetched_by_the_next_run(tmp
 
     with Server(answer) as server:
         settings = {
-            "JOBDIR": str(tmp_path / "job"),
+            "JOBDIR": str(tmp_path / "job") if job else None,
             "IMAGES_STORE": str(tmp_path / "images"),
             "POLITE_ALLOW_PORTS": [server.port],
             "POLITE_SITE_RATE": 10,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import math
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_polite.backoff.ladders import DEFAULT_RUNGS, Ladders, Run, State, success
+from scrapy_polite.backoff.ladders import DEFAULT_RUNGS, MOST_STEPS, Ladders, Run, State, success
+from scrapy_polite.backoff.spread import LEAST_AFTER_RUNG, LEAST_AFTER_STATED
 
 
 def never() -> float:
@@ -30,6 +34,11 @@ def waits(ladders: Ladders, kind: str, times: int) -> list[float]:
         ("rate_limited", [120, 300, 900, 1800]),
         ("denied", [300, 900, 1800, 3600]),
         ("error", [30, 120, 300]),
+        ("dns", [60, 300, 900, 3600]),
+        ("connect", [30, 120, 600, 1800]),
+        ("tls", [120, 600, 1800, 3600]),
+        ("timeout", [60, 180, 600, 1800]),
+        ("reset", [30, 120, 300, 900]),
         # A kind that nobody has heard of.
         ("strange", [30, 120, 300]),
     ],
@@ -86,9 +95,12 @@ def test_a_stated_time_heard_inside_the_hold_lengthens_and_does_not_climb() -> N
     assert (wait, state.refusals) == (59, 1)
 
 
-def test_jitter_only_lengthens() -> None:
-    assert Ladders().step(None, "error", 0, 0, lambda: 1.0)[1] == pytest.approx(30 * 1.15)
+def test_the_spread_only_lengthens() -> None:
+    assert Ladders().step(None, "error", 0, 0, lambda: 1.0)[1] == 30 + LEAST_AFTER_RUNG
+    assert Ladders().step(None, "denied", 0, 0, lambda: 1.0, stated=3600)[1] == pytest.approx(3600 * 1.15)
+    assert Ladders().step(None, "error", 0, 0, lambda: 1.0, stated=2)[1] == 2 + LEAST_AFTER_STATED
     assert Ladders(jitter=0).step(None, "error", 0, 0, lambda: 1.0)[1] == 30
+    assert Ladders({"error": [2]}).step(None, "error", 0, 0, lambda: 1.0)[1] == 2 + 4
     assert Ladders(jitter=0.5).step(None, "error", 0, 0, lambda: 0.5, stated=100)[1] == 125
 
 
@@ -98,6 +110,66 @@ def test_success_clears_if_its_request_started_after_the_hold() -> None:
     assert success(state, started=30) is None
     assert success(state) is None
     assert success(None, started=5) is None
+
+
+def test_a_quota_that_is_spent_is_waited_for_and_uses_up_no_rung() -> None:
+    ladders = Ladders()
+    state, wait = ladders.step(None, "rate_limited", 0, 0, never, stated=30, rung=False)
+    assert (wait, state.refusals) == (30, 0)
+    state, wait = ladders.step(state, "rate_limited", 0, 1, never, stated=5, rung=False)
+    assert (wait, state.refusals) == (29, 0)
+    assert ladders.step(state, "rate_limited", 40, 40, never)[1] == 120
+
+
+def test_a_longer_time_is_kept_against_a_shorter_one_and_rungs_against_both() -> None:
+    state, _ = Ladders().step(None, "rate_limited", 0, 0, never, stated=3600)
+    state, wait = Ladders().step(state, "rate_limited", 0, 1, never, stated=2)
+    assert (wait, state.refusals) == (3599, 1)
+    assert Ladders().step(state, "error", 0, 2, never)[1] == 3598
+
+
+# -- kept in a store, and merged
+
+kinds = st.sampled_from([*sorted(DEFAULT_RUNGS), "strange"])
+states = st.builds(
+    lambda counts, until: State(tuple(counts.items()), until),
+    st.dictionaries(kinds, st.integers(1, 50)),
+    st.floats(0, 1e10),
+)
+
+
+@settings(deadline=None)
+@given(states)
+def test_a_state_is_numbers_that_a_store_can_keep(state: State) -> None:
+    row = json.loads(json.dumps(state.as_row()))
+    assert all(isinstance(value, int | float) for value in row.values())
+    assert State.from_row(row) == state
+    assert State.from_row({}) == State()
+
+
+@settings(deadline=None)
+@given(
+    st.dictionaries(
+        st.one_of(kinds, st.just("held_until")),
+        st.one_of(st.none(), st.booleans(), st.text(), st.integers(), st.floats(), st.just(10**400)),
+    )
+)
+def test_a_damaged_row_makes_no_trouble(row: dict[str, object]) -> None:
+    state = State.from_row(row)
+    assert 0 <= state.held_until < math.inf
+    assert all(isinstance(count, int) and 1 <= count <= MOST_STEPS for _, count in state.counts)
+    assert Ladders().step(state, "error", state.held_until, state.held_until, never)[1] >= 0
+
+
+@settings(deadline=None)
+@given(states, states, states)
+def test_keys_that_are_one_keep_the_higher_rung_of_each_kind_and_the_later_end(one: State, two: State, three: State) -> None:
+    both = one.merged(two)
+    for kind, _ in (*one.counts, *two.counts):
+        assert both.count(kind) == max(one.count(kind), two.count(kind))
+    assert both.held_until == max(one.held_until, two.held_until)
+    assert both == two.merged(one) == both.merged(one)
+    assert both.merged(three) == one.merged(two.merged(three))
 
 
 def test_a_ladder_of_ones_own_replaces_that_kind_alone() -> None:
@@ -112,6 +184,7 @@ def test_a_ladder_of_ones_own_replaces_that_kind_alone() -> None:
     [
         *({"error": []}, {"error": 30}, {"error": "30"}, {"error": [0]}, {"error": [-1]}, {"error": [30, 10]}),
         *({"error": [float("inf")]}, {"error": [float("nan")]}, {"error": ["30"]}, {"error": [True]}, {"": [1]}),
+        {"held_until": [1]},
     ],
 )
 def test_a_wrong_ladder_names_the_setting_and_the_form(rungs: dict[str, list[float]]) -> None:

@@ -23,6 +23,8 @@ CHARGES = (
     Charge("site:a.test", 2, 1.0, least=2.5),
     Charge("bucket:s3/x", 2, 50.0, 100.0),
     Charge("origin:o", 2, 1.8, 1.6, refundable=True),
+    Charge("origin:p", 2, 1.8, 1.6, refundable=True, pace=2.5),
+    Charge("origin:q", 2, 2.0, pace=1.01),
 )
 
 

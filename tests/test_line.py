@@ -234,6 +234,20 @@ def test_who_will_not_wait_so_long_leaves_and_the_next_is_asked() -> None:
     assert wire.names() == ["next"]
 
 
+def test_all_who_need_a_key_are_told_when_it_is_held_for_longer_than_they_wait() -> None:
+    wire = Wire(0.1)
+    wire.join("a")
+    waiting = [wire.join(name, patience=10.0) for name in "bc"]
+    patient = wire.join("d")
+    wire.due = 30.0
+    wire.clock.advance(0.2)
+    assert [request.fate for request in waiting] == [["gave up"], ["gave up"]]
+    assert len(wire.line) == 1
+    wire.clock.advance(30.0)
+    assert patient.fate == []
+    assert wire.sent == [("a", 0.0), ("d", 30.0)]
+
+
 def test_a_connection_that_is_dead_books_nothing() -> None:
     wire = Wire(0.5)
     wire.join("a")

@@ -83,6 +83,7 @@ def test_looking_reads_all_and_leaves_no_trace(store: Store, clock: Clock) -> No
     looked.rule(join(clock, "b.test", "origin:z"))
     looked.unrule("a.test")
     looked.note("origin:a", "cost", "2")
+    assert looked.amend("origin:a", "cost", lambda before: f"{before}0") == "10"
     assert looked.hold("origin:z", 5.0, HELD) == 5.0
     assert looked.release("origin:a")
     looked.settle("origin:a", 10 * SECOND)

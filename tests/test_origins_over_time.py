@@ -111,6 +111,7 @@ class World:
         return {
             "POLITE_STORE": self.url,
             "POLITE_DNS_SERVERS": [self.dns],
+            "COOKIES_ENABLED": False,  # Scrapy's look-up of public suffixes asks the network once, and logs that in full.
             "POLITE_ALLOW_PORTS": [self.server.port],
             "POLITE_LEDGER": str(self._tmp_path / "ledger.sqlite"),
             "POLITE_COSTS": {"page": 1},

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_polite.limits.gcra import Demand, Row, Wait, decide
-from scrapy_polite.limits.plan import FAMILIES, Charge, Limit, Limits, plan
+from scrapy_polite.limits.plan import FAMILIES, LONGEST, Charge, Limit, Limits, plan
 
 WIDTH = 50_000
 
@@ -204,6 +204,21 @@ def test_behind_an_edge_site_and_origin_are_charged_on_their_miss_budgets_and_th
     assert edge == Charge("edge:bunny/www.a.test", 2, 20.0)
     assert origin == Charge("origin:a.test", 2, 1.8, 1.6, refundable=True)
     assert [site.allowed, edge.allowed, origin.allowed] == [1, 20, 2]
+
+
+def test_a_pace_makes_a_charge_longer_and_neither_its_rate_nor_a_least_interval() -> None:
+    charge = Charge("origin:a.test", 2, 4.0, burst=4, pace=2.5)
+    assert charge.increment(WIDTH) == 1_250_000
+    assert (charge.allowed, charge.tolerance(WIDTH)) == (4, 1_000_000)
+    assert Charge("site:a.test", 2, 4.0, least=3, pace=2.5).increment(WIDTH) == 3 * 1_000_000 + WIDTH
+    assert Charge("site:a.test", 2, 1e-9, pace=16).increment(WIDTH) == LONGEST
+
+
+def test_a_rate_is_stated_for_an_origin_by_its_own_names_alone() -> None:
+    limits = Limits(overrides={"origin:a.test": {"rate": 5}, "origin:b.test": {"burst": 5}, "origin:*": {"rate": 7}})
+    assert [limits.states_rate(f"origin:{name}.test") for name in "abc"] == [True, False, False]
+    limits.stand({"origin:a.test": "origin:c.test"})
+    assert limits.states_rate("origin:c.test")
 
 
 def test_a_crawl_delay_is_of_every_request_and_no_hit_gives_it_back() -> None:

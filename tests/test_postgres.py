@@ -21,6 +21,7 @@ from anystore import SECOND, want
 
 from scrapy_polite.limits.gcra import Booked, Demand, Wait
 from scrapy_polite.stores.base import Cause, Kept, Ruling, Store, StoreError, StoreTooNewError, open_store
+from scrapy_polite.stores.deferring import Deferred
 from scrapy_polite.stores.pglink import ANSWER_TIMEOUT, STATEMENT_TIMEOUT
 from scrapy_polite.stores.pgschema import VERSION
 
@@ -588,6 +589,15 @@ def everything(store: Store) -> None:
     assert store.notes([name]) == {name: {"cost": "{}"}}
     assert store.forget_hosts(0) == 1
     store.purge(0)
+    text = f"http://{name}.test/"
+    row = Deferred("project/spider", name, name, text, "GET", "", "", "parked", "", 0, 0.0, 1.0, "{}")
+    for _ in range(2):
+        store.defer([row])
+    assert store.deferred("project/spider", name) == [row]
+    assert store.count_deferred()[name] == store.hasten_deferred(name) == 1
+    assert [taken.fingerprint for taken in store.take_deferred("project/spider", name, 1, 60.0)] == [name]
+    assert store.renew_deferred(name, 60.0) == store.done_deferred("project/spider", [name], name) == 1
+    assert store.drop_deferred("project/spider", name) == 0
 
 
 def shown(thing: object, depth: int = 4) -> object:

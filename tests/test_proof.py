@@ -76,6 +76,17 @@ def test_a_least_interval_counts_as_the_rate_that_it_is() -> None:
     assert (site.gap, site.floor) == (3.05, 3)
 
 
+def test_what_is_to_be_kept_is_the_pace_that_each_request_was_charged_at() -> None:
+    usual, slow = Charge("origin:a.test", 2, 2.0), Charge("origin:a.test", 2, 2.0, pace=3)
+    proof = prove([sent(0, usual), sent(1, slow), sent(4, slow), sent(7, usual), sent(8, usual)])
+    origin = of(proof, "origin:a.test")
+    assert proof.passed
+    assert (origin.rate, origin.pace, origin.kept, origin.floor) == (2, 3, 1, 1)
+    assert of(prove([sent(0, usual)]), "origin:a.test").pace == 1
+    proof = prove([sent(0, usual), sent(1, slow), sent(3.9, usual)])
+    assert proof.violations == ("origin:a.test: two requests 2.900 s apart, 1.0 s after the start, where 2.950 s is the least",)
+
+
 def test_two_requests_too_close_break_the_proof() -> None:
     proof = prove([sent(0), sent(2), sent(3.9), sent(6)])
     assert not proof.passed

@@ -189,14 +189,15 @@ def test_a_spider_with_a_thousand_held_requests_closes_at_once_and_keeps_them(tm
     with Server(lambda arrival: Answer(status=429, headers={"Retry-After": "3600"})) as server:
         jobdir = {"JOBDIR": str(tmp_path / "job"), "POLITE_ALLOW_PORTS": [server.port], **FAST}
         started = time.monotonic()
-        first = crawl(HELD.replace("{url}", server.url), tmp_path, **jobdir, CLOSESPIDER_TIMEOUT=5)
-        assert first.stats["finish_reason"] == "closespider_timeout", first.log
+        first = crawl(HELD.replace("{url}", server.url), tmp_path, **jobdir)
+        assert first.stats["finish_reason"] == "polite_deferred", first.log
+        assert "In the JOBDIR: 1001 requests of 1 sites wait for the next run" in first.log
         assert time.monotonic() - started < 30
         assert first.results == []
         assert len(server.arrivals) <= 10
         # The hold is in the store: the next run of the spider asks nothing either.
         before = len(server.arrivals)
-        second = crawl(HELD.replace("{url}", server.url), tmp_path, **jobdir, CLOSESPIDER_TIMEOUT=3)
+        second = crawl(HELD.replace("{url}", server.url), tmp_path, **jobdir)
         assert len(server.arrivals) == before, second.log
         assert "Resuming crawl (1001 requests scheduled)" in second.log
 
@@ -248,7 +249,9 @@ def test_a_spider_closes_within_a_second_with_ten_thousand_waiting_on_disk(tmp_p
     with Server(lambda arrival: Answer(status=429, headers={"Retry-After": "3600"})) as server:
         source = CLOSING.format(url=server.url, count=10_000)
         job = tmp_path / "job"
-        done = crawl(source, tmp_path, JOBDIR=str(job), POLITE_ALLOW_PORTS=[server.port], ROBOTSTXT_OBEY=True, **FAST)
+        # Held for long, it would close by itself.
+        settings = FAST | {"POLITE_DEFER_AFTER": 7200, "ROBOTSTXT_OBEY": True, "POLITE_ALLOW_PORTS": [server.port]}
+        done = crawl(source, tmp_path, JOBDIR=str(job), **settings)
         (closed,) = [result for result in done.results if result[0] == "closed"]
         assert closed[2] < 1.0
         assert closed[1] < 10.0

@@ -57,7 +57,7 @@ class Behind:
         self.ledger = Ledger(None, "one")
         crawler = get_crawler()
         self.stats = MemoryStatsCollector(crawler)
-        config = Config.from_settings({})
+        config = Config.from_settings({"POLITE_PACE": False})
         self.politeness = Politeness(config, self.store, Resolver(["127.0.0.1:9"]), self.ledger, self.stats)
         self.width = config.width
 
@@ -74,7 +74,7 @@ class Behind:
         return ticket
 
     def hear(self, ticket: Ticket, status: int = 200, headers: Mapping[str, list[str]] = HIT) -> bool:
-        return asyncio.run(self.politeness.hear(ticket, status, headers))
+        return asyncio.run(self.politeness.hear(ticket, status, headers, b""))
 
     def due(self) -> list[float]:
         """Seconds after the start at which site, edge and origin are due."""

@@ -27,15 +27,31 @@ LATER = "Mon, 30 Nov 2026 12:00:07 GMT"
         (302, {"retry-after": "5"}, Refusal("rate_limited", 5, "302, Retry-After: 5")),
         (403, {"retry-after": "5"}, Refusal("denied", 5, "403, Retry-After: 5")),
         (413, {"retry-after": "5"}, Refusal("rate_limited", 5, "413, Retry-After: 5")),
-        (403, {"cf-mitigated": "challenge"}, Refusal("challenge", None, "403, cf-mitigated: challenge")),
-        (200, {"cf-mitigated": " Challenge"}, Refusal("challenge", None, "200, cf-mitigated: challenge")),
+        (
+            403,
+            {"cf-mitigated": "challenge"},
+            Refusal("challenge", None, "403, Cloudflare challenge", signature="Cloudflare challenge"),
+        ),
+        (
+            200,
+            {"cf-mitigated": " Challenge"},
+            Refusal("challenge", None, "200, Cloudflare challenge", signature="Cloudflare challenge"),
+        ),
         (
             429,
             {"cf-mitigated": "challenge", "retry-after": "5"},
-            Refusal("challenge", 5, "429, cf-mitigated: challenge, Retry-After: 5"),
+            Refusal("challenge", 5, "429, Cloudflare challenge, Retry-After: 5", signature="Cloudflare challenge"),
         ),
-        (202, {"x-amzn-waf-action": "challenge"}, Refusal("challenge", None, "202, x-amzn-waf-action: challenge")),
-        (405, {"x-amzn-waf-action": "captcha"}, Refusal("challenge", None, "405, x-amzn-waf-action: captcha")),
+        (
+            202,
+            {"x-amzn-waf-action": "challenge"},
+            Refusal("challenge", None, "202, AWS WAF challenge", signature="AWS WAF challenge"),
+        ),
+        (
+            405,
+            {"x-amzn-waf-action": "captcha"},
+            Refusal("challenge", None, "405, AWS WAF CAPTCHA", signature="AWS WAF CAPTCHA"),
+        ),
     ],
 )
 def test_a_refusal_acts_at_once(status: int, headers: dict[str, str], refusal: Refusal) -> None:
@@ -45,13 +61,19 @@ def test_a_refusal_acts_at_once(status: int, headers: dict[str, str], refusal: R
 def test_a_bucket_that_says_slow_down_is_refusing_at_once() -> None:
     assert recognise(503, {}, bucket=True) == Refusal("rate_limited", None, "503 of a bucket")
     assert recognise(503, {"retry-after": "5"}, bucket=True) == Refusal("rate_limited", 5, "503 of a bucket, Retry-After: 5")
-    assert recognise(500, {}, bucket=True) == Refusal("error", None, "500", run=True)
+    assert recognise(500, {}, bucket=True) == Refusal("error", None, "500", "run")
+
+
+def test_objects_that_are_not_there_are_no_denials_of_the_bucket() -> None:
+    assert recognise(403, {}, body=b"<Code>AccessDenied</Code>", bucket=True) is None
+    assert recognise(403, {"server": "AmazonS3", "via": "1.1 x.cloudfront.net"}, body=b"<Code>AccessDenied</Code>") is None
+    assert recognise(403, {"server": "nginx"}, body=b"<Code>AccessDenied</Code>") == Refusal("denied", None, "403", "urls")
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 520, 599])
 def test_a_bare_server_error_only_counts_towards_a_run(status: int) -> None:
-    assert recognise(status, {}) == Refusal("error", None, str(status), run=True)
-    assert recognise(status, {"retry-after": "0"}) == Refusal("error", None, str(status), run=True)
+    assert recognise(status, {}) == Refusal("error", None, str(status), "run")
+    assert recognise(status, {"retry-after": "0"}) == Refusal("error", None, str(status), "run")
 
 
 @pytest.mark.parametrize(

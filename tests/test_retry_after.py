@@ -108,6 +108,13 @@ def test_a_two_digit_year_is_the_nearest_that_is_at_most_fifty_years_ahead() -> 
     assert [year(text) for text in ("26", "00", "76", "77", "94")] == [2026, 2000, 2076, 1977, 1994]
 
 
+def test_a_two_digit_year_may_be_in_the_next_century() -> None:
+    last_night = datetime(2099, 12, 31, 23, 59, 30, tzinfo=timezone.utc).timestamp()
+    assert parse("Friday, 01-Jan-00 00:00:30 GMT", date=None, now=last_night) == 60
+    first_second = datetime(2000, 1, 1, tzinfo=timezone.utc).timestamp()
+    assert parse("Saturday, 01-Jan-00 00:00:01 GMT", date=None, now=first_second) == 1
+
+
 def test_a_leap_second_is_the_second_before_midnights() -> None:
     midnight = parse_date("Sun, 01 Jan 2017 00:00:00 GMT", NOW)
     assert parse_date("Sat, 31 Dec 2016 23:59:60 GMT", NOW) == midnight
@@ -118,12 +125,15 @@ def test_a_leap_second_is_the_second_before_midnights() -> None:
 def test_every_date_is_read_as_the_standard_library_writes_it(sent: datetime, ahead: float) -> None:
     sent = sent.replace(microsecond=0)
     until = datetime.fromtimestamp(int(sent.timestamp() + ahead), timezone.utc)
+    # A two-digit year means the nearest that is at most 50 years ahead of our own clock.
+    near = abs(until.year - sent.year) < 49
     for text in (
         format_datetime(until, usegmt=True),
+        *([f"{until:%A}, {until:%d}-{until:%b}-{until:%y} {until:%H:%M:%S} GMT"] if near else []),
         f"{until:%a} {until:%b} {until.day:2} {until:%H:%M:%S} {until.year:04}",
     ):
         date = format_datetime(sent, usegmt=True)
-        assert parse(text, date=date, now=0.0) == until.timestamp() - sent.timestamp()
+        assert parse(text, date=date, now=sent.timestamp()) == until.timestamp() - sent.timestamp()
 
 
 @settings(deadline=None)

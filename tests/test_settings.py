@@ -28,6 +28,8 @@ def test_defaults_given_as_text_as_on_the_command_line_are_accepted() -> None:
 
 WRONG = [
     ("POLITE_ENABLED", "maybe"),
+    ("POLITE_PARK_AFTER", 0),
+    ("POLITE_DEFER_AFTER", 0),
     ("POLITE_STORE", ""),
     ("POLITE_STORE", 5),
     ("POLITE_SITE_RATE", 0),
@@ -73,6 +75,7 @@ WRONG = [
     ("POLITE_TRUSTED_PROXIES", ["socks5://127.0.0.1:1080"]),
     ("POLITE_PROXIES", ["socks5://127.0.0.1:1080"]),
     ("POLITE_TRUSTED_BROWSER", "http://127.0.0.1:9222"),
+    ("POLITE_PACE", "slow"),
     ("POLITE_GUARD", "off"),
     ("POLITE_LADDERS", {"error": []}),
     ("POLITE_LADDERS", {"error": [30, 10]}),

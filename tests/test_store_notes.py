@@ -41,6 +41,34 @@ def test_what_is_too_long_is_refused_and_leaves_what_was_there(store: Store) -> 
     assert store.notes([ONE]) == {ONE: {"cost": "short"}}
 
 
+def test_a_note_is_amended_from_what_is_there_whoever_wrote_it(store: Store, other: Store) -> None:
+    assert store.amend(ONE, "pace", lambda before: f"{before}, 1") == "None, 1"
+    assert other.amend(ONE, "pace", lambda before: f"{before}, 2") == "None, 1, 2"
+    assert store.notes([ONE]) == {ONE: {"pace": "None, 1, 2"}}
+    with pytest.raises(ValueError, match="32769 characters"):
+        store.amend(ONE, "pace", lambda before: "x" * (LONGEST_NOTE + 1))
+
+    def wrong(before: str | None) -> str:
+        raise LookupError(before)
+
+    with pytest.raises(LookupError):
+        store.amend(ONE, "pace", wrong)
+    assert other.amend(ONE, "pace", lambda before: str(before)) == "None, 1, 2"
+
+
+def test_no_change_is_lost_where_several_amend_one_note(store: Store, other: Store) -> None:
+    def count(one: Store) -> None:
+        for _ in range(25):
+            one.amend(ONE, "pace", lambda before: str(int(before or 0) + 1))
+
+    threads = [threading.Thread(target=count, args=(one,)) for one in (store, other, store, other)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert store.notes([ONE]) == {ONE: {"pace": "100"}}
+
+
 def test_at_a_merge_the_figures_of_the_one_that_goes_are_dropped(store: Store) -> None:
     store.note(ONE, "cost", "1")
     store.note(ONE, "other", "1")

@@ -614,6 +614,7 @@ def test_after_closing_every_answer_is_an_error(store: Store) -> None:
         lambda: store.rule(Ruling("a", "join", "b", "", "", 0.0, None)),
         lambda: store.unrule("a"),
         lambda: store.note("a", "b", ""),
+        lambda: store.amend("a", "b", lambda before: before or ""),
         lambda: store.notes(["a"]),
         lambda: store.forget_hosts(1),
     ):

@@ -39,6 +39,7 @@ def both(server: Server, tmp_path: Path, how: str, store: str) -> Outcome:
         "POLITE_ALLOW_NETWORKS": ["127.0.0.0/8"],
         "POLITE_ALLOW_PORTS": [server.port],
         "POLITE_COSTS": {"page": 1},
+        "POLITE_PACE": False,
     }
     jobs = [
         {

@@ -148,8 +148,9 @@ def test_a_handshake_that_fails_books_nothing(tmp_path: Path) -> None:
 def test_where_nobody_listens_requests_fail_at_once_and_nothing_is_booked(tmp_path: Path, tls_h2: ssl.SSLContext) -> None:
     with Http2Server(tls=tls_h2) as server:
         pass
-    done = fetch(server, tmp_path, 3, 50, RETRY_ENABLED=False)
-    assert [result[1] for result in done.results] == ["DownloadConnectionRefusedError"] * 3, done.log
+    # A third would be a run of failures, and its site held.
+    done = fetch(server, tmp_path, 2, 50, RETRY_ENABLED=False)
+    assert [result[1] for result in done.results] == ["DownloadConnectionRefusedError"] * 2, done.log
     assert "polite/slots/booked" not in done.stats
     assert done.stats["elapsed_time_seconds"] < 5
 

@@ -73,10 +73,8 @@ def parse_date(text: str, now: float | None) -> float | None:
             continue
         year = int(match["year"])
         if len(match["year"]) == 2:
-            this = 2000 if now is None else int(1970 + now // YEAR)
-            year += this // 100 * 100
-            if year > this + 50:
-                year -= 100
+            latest = (2000 if now is None else int(1970 + now // YEAR)) + 50
+            year = latest - (latest - year) % 100
         month = _MONTHS.index(match["month"].lower()) + 1
         second = int(match["second"])
         if second > 60:  # 60 is a leap second

@@ -24,10 +24,17 @@ VERBS: Final = {
     "origins": "which origins are known, which hosts each has, and why",
     "join": "say by hand that a host, or a whole origin, belongs to an origin",
     "split": "say by hand that a host has an origin of its own",
+    "retry": "end the hold of a key by hand, and go on at once",
+    "park": "send nothing more to a key, until a person releases it or its time is over",
+    "release": "let a key go on that was parked",
+    "deferred": "which requests were put off, and for what they wait",
     "report": "the proof from the ledger: per key the allowed and the kept rate, gaps, holds and violations",
 }
 """Verb -> what it shows, or does. ``commands.<verb>`` has ``add_options(parser)`` and ``run(settings, options)``, which answers
 the exit code."""
+
+DOES: Final = ("say ", "end ", "send ", "let ")
+"""How the help of a verb begins that does more than to show something."""
 
 
 class Polite(ScrapyCommand):
@@ -85,7 +92,7 @@ class Polite(ScrapyCommand):
 
 
 def _sentence(help_text: str) -> str:
-    return help_text[0].upper() + help_text[1:] if help_text.startswith("say ") else f"Show {help_text}"
+    return help_text[0].upper() + help_text[1:] if help_text.startswith(DOES) else f"Show {help_text}"
 
 
 def module(verb: str) -> Any:

@@ -6,6 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_polite.commands import hand
+from scrapy_polite.commands.paces import slowed
 from scrapy_polite.commands.words import moment, plural, seen, state
 from scrapy_polite.naming.hosts import display_host
 from scrapy_polite.stores.base import Ruling
@@ -168,11 +169,16 @@ def _planned(found: Explanation) -> Iterator[tuple[str, str]]:
         least = f", and {charge['least']:g} s between two starts at least" if "least" in charge else ""
         a_second = f"{charge['rate']:g} unit{'s' * (charge['rate'] != 1)} a second{burst}{least}"
         # What is charged ahead for a miss, and given back if it was none.
+        slowly = f", at 1/{charge['pace']:g} of it for now" if "pace" in charge else ""
         budget = f"whose misses may take {a_second}; given back on a proven hit"
         allows = budget if "refundable" in charge else f"which allows {a_second}"
         now = states.get(charge["key"])
         when = f"; {state(now['due_in'], now['hold_in'], now['kind'], now['reason'])}" if now is not None else ""
-        yield label, f"{charge['cost']:g} to {charge['key']}, {allows}{when}"
+        yield label, f"{charge['cost']:g} to {charge['key']}, {allows}{slowly}{when}"
+        label = ""
+    label = "slowed"
+    for sentence in slowed(found["paces"]):
+        yield label, sentence
         label = ""
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy_polite.commands import hand
 from scrapy_polite.commands.fields import charge, invalid, learned, not_found, state, unjudged
 from scrapy_polite.commands.known import Known, reasons
+from scrapy_polite.commands.paces import paces_of
 from scrapy_polite.dns.own import OwnAddresses
 from scrapy_polite.dns.resolver import Answer, NoAnswer, Resolver
 from scrapy_polite.errors import NotNow
@@ -277,6 +278,7 @@ class Explainer:
             return
         try:
             peeks = self._known.store.peek(keys)
+            found["paces"] = paces_of(self._known.store, self._config, [keys[-1]]).get(keys[-1], [])
         except StoreError as error:
             self._without_store(error)
             return

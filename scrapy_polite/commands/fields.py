@@ -81,6 +81,7 @@ class Found(TypedDict):
     learned: list[dict[str, Any]]
     behaviour: dict[str, Any] | None
     keys: list[dict[str, Any]]
+    paces: list[dict[str, Any]]
     hold: dict[str, Any] | None
     due_in: float
 
@@ -132,6 +133,7 @@ def not_found() -> Found:
         "learned": [],
         "behaviour": None,
         "keys": [],
+        "paces": [],
         "hold": None,
         "due_in": 0.0,
     }
@@ -139,8 +141,14 @@ def not_found() -> Found:
 
 def charge(charge: Charge) -> dict[str, Any]:
     """One charge, with what is special about it."""
-    stated = {"key": charge.key, "cost": charge.cost, "rate": charge.rate, "burst": charge.burst}
-    return stated | ({"least": charge.least} if charge.least else {}) | ({"refundable": True} if charge.refundable else {})
+    stated: dict[str, Any] = {"key": charge.key, "cost": charge.cost, "rate": charge.rate, "burst": charge.burst}
+    if charge.least:
+        stated["least"] = charge.least
+    if charge.refundable:
+        stated["refundable"] = True
+    if charge.pace != 1:
+        stated["pace"] = charge.pace
+    return stated
 
 
 def learned(one: Learned) -> list[dict[str, Any]]:

@@ -1,14 +1,16 @@
-"""``scrapy polite status``: what is held, for how long and why, and how many origins are known."""
+"""``scrapy polite status``: what is held, for how long and why, what is slowed or put off, and how many origins are known."""
 
 from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Final
+import time
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_polite.commands.known import Known
+from scrapy_polite.commands.paces import SLOWED, paces_of, slowed
 from scrapy_polite.commands.stores import existing_store, without_store
-from scrapy_polite.commands.words import plural
+from scrapy_polite.commands.words import moment, plural, seen, span
 from scrapy_polite.config import Config
 from scrapy_polite.stores.base import StoreError
 from scrapy_polite.stores.looking import LookOnly
@@ -22,8 +24,14 @@ if TYPE_CHECKING:
 
 __all__ = ["add_options", "run"]
 
+FOR_GOOD: Final = 50 * 365 * 86_400.0
+"""Seconds. Who has parked a key for longer means for good."""
+
 LARGEST: Final = 10
 """Origins that are shown; ``scrapy polite origins`` shows more."""
+
+PACED: Final = 10_000
+"""Of so many it is looked whether they are slowed."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(settings: BaseSettings, options: argparse.Namespace) -> int:
-    """Print every live hold, then the largest origins. 1 where there is no store: a crawl makes it, looking does not."""
+    """Print every live hold, what is slowed, then the largest origins. 1 where there is no store, which only a crawl makes."""
     config = Config.from_settings(settings)
     store = existing_store(config)
     if store is None:
@@ -40,39 +48,63 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
     try:
         known = Known(LookOnly(store))
         held, origins = store.held(), known.origins()
+        put_off = store.count_deferred()
         aliases = known.aliases_of([name for name, _ in origins[:LARGEST]])
+        paces = paces_of(store, config, [name for name, _ in origins[:PACED]])
     except StoreError as error:
         sys.stderr.write(f"The store cannot answer: {error}\n")
         return 1
     finally:
         store.close()
-    totals = {"origins": len(origins), "hosts": sum(hosts for _, hosts in origins), "rulings": len(known.rulings)}
+    now = time.time()
+    totals = {
+        "origins": len(origins),
+        "hosts": sum(hosts for _, hosts in origins),
+        "rulings": len(known.rulings),
+        "deferred": sum(put_off.values()),
+    }
     if options.json:
         shown = [
-            *map(_hold, held),
+            *(_hold(hold, now) for hold in held),
+            *({"slowed": name, **one} for name, told in paces.items() for one in told if one["pace"] > SLOWED),
             totals,
             *({"origin": name, "hosts": hosts, "aliases": aliases.get(name, [])} for name, hosts in origins[:LARGEST]),
         ]
         sys.stdout.write("".join(f"{json.dumps(one)}\n" for one in shown))
     else:
-        sys.stdout.write(_as_text(held, origins, aliases, totals))
+        sys.stdout.write(_as_text(held, paces, origins, aliases, totals, now))
     return 0
 
 
-def _hold(hold: Held) -> dict[str, object]:
+def _hold(hold: Held, now: float) -> dict[str, object]:
     cause = hold.cause
     return {
         "key": hold.key,
         "hold": round(hold.seconds, 3),
+        "until": round(now + hold.seconds, 3),
         "kind": cause.kind,
         "reason": cause.reason,
         "stated": cause.stated,
     }
 
 
-def _as_text(held: list[Held], origins: list[tuple[str, int]], aliases: dict[str, list[str]], totals: dict[str, int]) -> str:
+def _as_text(
+    held: list[Held],
+    paces: dict[str, list[dict[str, Any]]],
+    origins: list[tuple[str, int]],
+    aliases: dict[str, list[str]],
+    totals: dict[str, int],
+    now: float,
+) -> str:
     lines = [f"Held: {len(held) or 'nothing'}"]
-    lines += [f"  {hold.key}  {hold.seconds:.1f} s more  {hold.cause.kind}: {hold.cause.reason}" for hold in held]
+    for hold in held:
+        until = "for good" if hold.seconds > FOR_GOOD else f"{span(hold.seconds)} more, until {moment(now + hold.seconds)}"
+        stated = ", stated by the server" if hold.cause.stated else ""
+        lines.append(f"  {hold.key}  {until}  {hold.cause.kind}: {seen(hold.cause.reason)}{stated}")
+    slow = [f"  {name}  {sentence}" for name, told in paces.items() for sentence in slowed(told)]
+    lines += [f"Slowed: {len(slow)}", *slow] if slow else []
+    if totals["deferred"]:
+        lines.append(f"Put off: {plural(totals['deferred'], 'request')}, see scrapy polite deferred")
     ruled = f"; {plural(totals['rulings'], 'ruling')} by hand" if totals["rulings"] else ""
     lines.append(f"Origins: {len(origins)}, of {plural(totals['hosts'], 'host')}{ruled}" if origins else "Origins: none yet")
     for name, hosts in origins[:LARGEST]:

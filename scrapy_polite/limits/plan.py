@@ -56,6 +56,7 @@ class Charge:
         least: seconds from this start to the next one, whatever they cost (Crawl-delay, DOWNLOAD_DELAY).
         refundable: it is a miss budget that is charged: a proven hit of the edge in front gives the charge back. `rate`
             and `burst` are those of the budget.
+        pace: by what the time is multiplied that the charge takes: 1 or more, as slow as the key's servers are.
     """
 
     key: str
@@ -64,6 +65,7 @@ class Charge:
     burst: float = 0.0
     least: float = 0.0
     refundable: bool = False
+    pace: float = 1.0
 
     @property
     def allowed(self) -> float:
@@ -87,7 +89,7 @@ class Charge:
 
     def increment(self, width: int) -> int:
         """Microseconds by which this charge moves its key."""
-        increment = math.ceil(min(self.cost * MICRO / self.rate, LONGEST))
+        increment = math.ceil(min(self.cost * self.pace * MICRO / self.rate, LONGEST))
         return max(increment, math.ceil(self.least * MICRO) + width) if self.least else increment
 
     def tolerance(self, width: int) -> int:
@@ -177,6 +179,10 @@ class Limits:
             self._roots, self._named = roots, {}
             for name, root in roots.items():
                 self._named.setdefault(root, []).append(name)
+
+    def states_rate(self, origin: str) -> bool:
+        """Whether a person has stated the rate of just this origin, by this name or one that stands for it."""
+        return any("rate" in self._exact.get(name, {}) for name in (origin, *self.also(origin)))
 
     def merge(self, name: str, into: str) -> None:
         """`name`, and all that stands for it, stands for `into` from now on."""

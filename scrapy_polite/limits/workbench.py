@@ -271,6 +271,9 @@ class Workbench:
         for name in [name for name, key in self._keys.items() if name not in used and key.out <= 0 and key.base <= now]:
             del self._keys[name]
 
+    def has_site(self, site: str) -> bool:
+        return site in self._sites
+
     def has_loan(self, loan: Hashable) -> bool:
         return loan in self._loans
 
@@ -284,7 +287,10 @@ class Workbench:
     @property
     def sites(self) -> int:
         """Sites that something waits for."""
-        return sum(1 for site in self._sites.values() if site.sources)
+        return len(self.waiting_sites())
+
+    def waiting_sites(self) -> list[str]:
+        return [site.name for site in self._sites.values() if site.sources]
 
     # -- inside
 

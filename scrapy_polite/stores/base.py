@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from scrapy_polite.origins import rulings
 
+from .deferring import KeepsDeferred
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from scrapy_polite.limits.gcra import Booked, Wait, Want
 
@@ -82,7 +84,7 @@ class StoreTooNewError(StoreError, ValueError):
     """The file was written by a newer version of this package: a wrong set-up, not a passing trouble."""
 
 
-class Store(Protocol):
+class Store(KeepsDeferred, Protocol):
     """Due times, holds and origins of all crawls that use it. Safe to use from several threads.
 
     Every method that takes a key follows aliases: an origin that turned out to be another one is that other one, for
@@ -225,6 +227,14 @@ class Store(Protocol):
 
         The newest may be lost at a power cut. Aliases are not followed: what was learned of one name is not true of
         another. `text`: of no more than `LONGEST_NOTE` characters, else `ValueError`; no store reads it.
+        """
+        ...
+
+    def amend(self, subject: str, kind: str, change: Callable[[str | None], str]) -> str:
+        """Keep what `change` makes of the note that is there (None: there is none), as no other process changes it meanwhile;
+        what is kept then. Else as `note`.
+
+        `change` may be called more than once, and asks the store for nothing.
         """
         ...
 

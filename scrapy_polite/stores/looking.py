@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Final
 from .base import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from scrapy_polite.limits.gcra import Booked, Wait, Want
 
     from .base import Cause, Held, Kept, News, Peek, Ruling, Store
+    from .deferring import Deferred
 
 YOUNGEST: Final = 1 << 60
 """From here on anchors are numbered that the store does not know: they are younger than all that it does."""
@@ -82,6 +83,12 @@ class LookOnly:
     def notes(self, subjects: Iterable[str]) -> dict[str, dict[str, str]]:
         return self._store.notes(subjects)
 
+    def deferred(self, owner: str | None = None, key: str | None = None, most: int = 10_000) -> list[Deferred]:
+        return self._store.deferred(owner, key, most)
+
+    def count_deferred(self) -> dict[str, int]:
+        return self._store.count_deferred()
+
     # -- written
 
     def book(self, wants: Sequence[Want], ahead: int = 0) -> list[Booked | Wait]:
@@ -114,6 +121,28 @@ class LookOnly:
 
     def note(self, subject: str, kind: str, text: str) -> None:
         """Dropped."""
+
+    def defer(self, rows: Sequence[Deferred]) -> None:
+        """Dropped."""
+
+    def take_deferred(self, owner: str, run: str, most: int, lease: float, within: float = 0.0) -> list[Deferred]:
+        """Who only looks gets none."""
+        return []
+
+    def renew_deferred(self, run: str, lease: float) -> int:
+        return 0
+
+    def done_deferred(self, owner: str, fingerprints: Sequence[str], run: str) -> int:
+        return 0
+
+    def hasten_deferred(self, key: str) -> int:
+        return 0
+
+    def drop_deferred(self, owner: str | None = None, key: str | None = None) -> int:
+        return 0
+
+    def amend(self, subject: str, kind: str, change: Callable[[str | None], str]) -> str:
+        return change(self._store.notes([subject]).get(subject, {}).get(kind))
 
     def forget_hosts(self, idle: float, limit: int = 1000) -> int:
         return 0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from scrapy_polite.limits.gcra import NEW, Booked, Demand, Row, Wait, decide, settled, take
 
 from .base import MICRO, Cause, Held, Peek, StoreError, checked, checked_note, hold_micros, settle_micros
+from .memorydeferred import MemoryDeferred
 from .memoryorigins import Known
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def monotonic_micros() -> int:
     return time.monotonic_ns() // 1000
 
 
-class MemoryStore:
+class MemoryStore(MemoryDeferred):
     """A `Store` in memory. `clock` answers microseconds and never goes back; `wall` the seconds of the wall clock."""
 
     blocking = False
@@ -41,6 +42,7 @@ class MemoryStore:
         # When each alias was last asked for.
         self._asked: dict[str, float] = {}
         self._known = Known()
+        self._shelved = {}
 
     def now(self) -> int:
         self._check()
@@ -246,6 +248,15 @@ class MemoryStore:
         with self._lock:
             self._check()
             self._known.note(*values, self._wall())
+
+    def amend(self, subject: str, kind: str, change: Callable[[str | None], str]) -> str:
+        with self._lock:
+            self._check()
+            now = self._wall()
+            found = self._known.notes([subject], now).get(subject, {}).get(kind)
+            values = checked_note(subject, kind, change(found))
+            self._known.note(*values, now)
+            return values[2]
 
     def notes(self, subjects: Iterable[str]) -> dict[str, dict[str, str]]:
         with self._lock:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .paces import merge
+
 if TYPE_CHECKING:
     from .base import Ruling, Store
 
@@ -30,7 +32,7 @@ def enact(store: Store, ruling: Ruling, left: str | None) -> None:
         store.merge(ruling.origin, left)
         store.split(ruling.origin, left)
     elif ruling.verb == "join" and ruling.subject.startswith("origin:"):
-        store.merge(ruling.subject, ruling.origin)
+        merge(store, ruling.subject, ruling.origin)
 
 
 def undo(store: Store, ruling: Ruling) -> None:
@@ -41,7 +43,7 @@ def undo(store: Store, ruling: Ruling) -> None:
         kept = store.kept([ruling.subject]).get(ruling.subject)
         if kept is not None:
             # Back where its evidence places it, not before either of both is due.
-            store.merge(ruling.origin, kept.origin)
+            merge(store, ruling.origin, kept.origin)
     elif ruling.subject.startswith("origin:"):
         store.split(ruling.subject, ruling.origin)
     store.unrule(ruling.subject)

@@ -12,7 +12,7 @@ from .base import DAY, Kept, News, Ruling, StoreError, checked, checked_note, ea
 from .pgtext import array, texts, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from .pgsession import Session
 
@@ -64,6 +64,17 @@ NOTE = """
 INSERT INTO polite.note AS n (subject, kind, text, seen) VALUES (%s, %s, %s, polite.clock() / 1000000)
 ON CONFLICT (subject, kind) DO UPDATE SET text = excluded.text, seen = excluded.seen RETURNING 1
 """
+NOTED_AS = "SELECT n.text FROM polite.note n WHERE n.subject = %s AND n.kind = %s"
+FIRST_NOTE = """
+INSERT INTO polite.note (subject, kind, text, seen) VALUES (%s, %s, %s, polite.clock() / 1000000)
+ON CONFLICT (subject, kind) DO NOTHING RETURNING 1
+"""
+NEXT_NOTE = """
+UPDATE polite.note n SET text = %s, seen = polite.clock() / 1000000
+WHERE n.subject = %s AND n.kind = %s AND n.text = %s RETURNING 1
+"""
+AMENDED = 100
+"""Times that somebody else may have been quicker: one of those who want the same row has it each time."""
 NOTES = """
 SELECT n.subject, n.kind, n.text, n.seen < polite.clock() / 1000000 - %s::bigint FROM polite.note n
 WHERE n.subject = ANY (%s::text[])
@@ -157,6 +168,20 @@ class PostgresOrigins:
 
     def note(self, subject: str, kind: str, text: str) -> None:
         self._session.ask(NOTE, checked_note(subject, kind, text))
+
+    def amend(self, subject: str, kind: str, change: Callable[[str | None], str]) -> str:
+        # Without a lock that would be kept over a round trip: whoever was killed with it would keep all others waiting.
+        for _ in range(AMENDED):
+            rows = self._session.ask(NOTED_AS, (subject, kind))
+            before = str(rows[0][0]) if rows else None
+            _, _, text = checked_note(subject, kind, change(before))
+            if before is None:
+                done = self._session.ask(FIRST_NOTE, (subject, kind, text))
+            else:
+                done = self._session.ask(NEXT_NOTE, (text, subject, kind, before))
+            if done:
+                return text
+        raise StoreError(f"the note of {kind!r} on {subject!r} was changed by others {AMENDED} times while it was read")
 
     def notes(self, subjects: Iterable[str]) -> dict[str, dict[str, str]]:
         found: dict[str, dict[str, str]] = {}

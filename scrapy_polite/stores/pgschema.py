@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 STEPS = ("pgschema.sql", "pgschema2.sql")
 """What each version adds to the tables of the one before it: a new schema goes through all of them, too."""
 
-FUNCTIONS = ("pgbooking.sql", "pgorigins.sql")
-"""In place of those that are there, after the tables."""
+FUNCTIONS = ("pgbooking.sql", "pgorigins.sql", "pgdeferred.sql")
+"""In place of those that are there, after the tables; with what each needs of tables of its own."""
 
 VERSION = len(STEPS)
 """Of the tables and functions. A database with a higher one is not touched, one with a lower one is brought up to it."""

@@ -24,6 +24,7 @@ from scrapy_polite.limits.gcra import Booked, Wait, merged
 
 from .base import MICRO, Cause, Held, Peek, StoreError, hold_micros, settle_micros
 from .memory import follow, monotonic_micros
+from .pgdeferred import PostgresDeferred
 from .pgorigins import AGAIN, PostgresOrigins
 from .pgsession import Session
 from .pgtext import array, texts, whole
@@ -56,7 +57,7 @@ WHERE s.hold > 0 AND s.hold > c.now ORDER BY s.key
 """
 
 
-class PostgresStore(PostgresOrigins):
+class PostgresStore(PostgresOrigins, PostgresDeferred):
     """A `Store` in the Postgres database that `url` names (libpq's form: passwords, TLS and all else in it, or in the
     environment, or in ~/.pgpass). Makes its schema if it is not there; not `make`: raises `NothingThereError` then.
 

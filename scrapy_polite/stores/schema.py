@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from . import sqlitedeferred
+
 if TYPE_CHECKING:
     import sqlite3
 
@@ -64,6 +66,7 @@ SCHEMA = (
         # One row: the newest version, and the one of the newest ruling.
         "CREATE TABLE counter (version INTEGER NOT NULL, ruled INTEGER NOT NULL)",
         "INSERT INTO counter VALUES (0, 0)",
+        *sqlitedeferred.TABLES,
     ),
 )
 """What each version adds to the one before it: a new file goes through all of them, too."""

@@ -31,6 +31,7 @@ from scrapy_polite.limits.gcra import Booked, Row, Wait, decide, settled, take
 from .base import MICRO, Cause, Held, Peek, StoreError, hold_micros, settle_micros
 from .files import Files
 from .memory import follow, monotonic_micros
+from .sqlitedeferred import SQLiteDeferred
 from .sqliteorigins import CHUNK, SQLiteOrigins
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ GROUP BY key HAVING max(busy) < ? LIMIT ?
 """
 
 
-class SQLiteStore(SQLiteOrigins):
+class SQLiteStore(SQLiteOrigins, SQLiteDeferred):
     """A `Store` in the SQLite file at `path`, made if it is not there, and brought up to this version if it is older.
     `clock`: microseconds, one for all processes; `wall`: seconds of the wall clock.
 

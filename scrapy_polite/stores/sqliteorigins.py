@@ -177,6 +177,13 @@ class SQLiteOrigins:
         with self._alone as db:
             db.execute("INSERT OR REPLACE INTO note VALUES (?, ?, ?, ?)", (*values, int(self._wall())))
 
+    def amend(self, subject: str, kind: str, change: Callable[[str | None], str]) -> str:
+        with self._alone as db:
+            found = db.execute("SELECT text FROM note WHERE subject = ? AND kind = ?", (subject, kind)).fetchone()
+            values = checked_note(subject, kind, change(found[0] if found is not None else None))
+            db.execute("INSERT OR REPLACE INTO note VALUES (?, ?, ?, ?)", (*values, int(self._wall())))
+            return values[2]
+
     def notes(self, subjects: Iterable[str]) -> dict[str, dict[str, str]]:
         found: dict[str, dict[str, str]] = {}
         now, stale = int(self._wall()), []

@@ -251,9 +251,7 @@ def _events(path: Path, boot: str, since: int | None, run: str | None) -> Iterat
 
 def _encode(event: Event) -> str:
     if isinstance(event, Sent):
-        charges = [
-            [one.key, one.cost, one.rate, one.burst, one.least, *([True] if one.refundable else [])] for one in event.charges
-        ]
+        charges = [[one.key, one.cost, one.rate, one.burst, one.least, *_rarely(one)] for one in event.charges]
         return json.dumps(["sent", event.slot, event.width, event.site, event.kind, event.url, charges])
     if isinstance(event, Missed):
         return json.dumps(["missed", event.slot, event.key])
@@ -262,6 +260,12 @@ def _encode(event: Event) -> str:
     if isinstance(event, Merged):
         return json.dumps(["merged", event.name, event.into])
     return json.dumps(["held", event.key, event.until, event.kind, event.reason])
+
+
+def _rarely(charge: Charge) -> list[object]:
+    if charge.pace != 1:
+        return [charge.refundable, charge.pace]
+    return [True] if charge.refundable else []
 
 
 def _decode(at: int, body: str) -> Event:

@@ -60,12 +60,13 @@ class KeyProof:
         requests: all that were sent for it.
         refunded: of these, the ones that an edge has answered by itself, so that they never came to what the key stands
             for. They are in no figure but `requests`, the slots and the holds.
-        kept: what its requests were entitled to of the time in which it had work and no hold; 1 is the full rate. None
-            where some were refunded: it is not known then when it had work.
+        kept: what its requests were entitled to of the time in which it had work and no hold, at the pace that each was
+            charged at; 1 is the full rate. None where some were refunded: it is not known then when it had work.
         busy: that time.
         gap, floor: the two requests that came closest to their floor: how far apart they were, and the floor itself
-            (cost of the first / rate, or the least interval that was asked for); None where no two without a burst
-            followed on each other.
+            (cost of the first / rate times its pace, or the least interval that was asked for); None where no two without
+            a burst followed on each other.
+        pace: the greatest at which it was charged: by so much it was slowed, because its servers were slow.
         booked, missed: slots. A slot is missed when the request was not on the wire within it.
         holds, honoured: holds that began, and those in which nothing was sent.
         inside: requests sent inside a hold that was in force when they were booked.
@@ -87,6 +88,7 @@ class KeyProof:
     holds: int
     honoured: int
     inside: int
+    pace: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +164,7 @@ def _prove_key(key: str, account: Account, start: int) -> tuple[KeyProof, list[s
         holds=len(holds),
         honoured=silent,
         inside=len(inside),
+        pace=max((charge.pace for _, charge in sent), default=1.0),
     )
     return proof, [f"{key}: {sentence}" for sentence in (*broken, *_short(close), *_short(inside))]
 
@@ -217,7 +220,7 @@ def _gaps(sent: Sequence[tuple[Sent, Charge]], start: int) -> tuple[tuple[int, i
         if charge.bursts or next_charge.bursts:
             continue
         gap, least = following.at - event.at, charge.least * MICRO
-        earned = charge.cost * MICRO / charge.rate
+        earned = charge.cost * charge.pace * MICRO / charge.rate
         bound = max(earned - event.width, least)
         if tightest is None or gap - bound < margin:
             tightest, margin = (gap, round(max(earned, least))), gap - bound

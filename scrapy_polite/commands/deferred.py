@@ -1,0 +1,115 @@
+"""``scrapy polite deferred``: the requests that were put off: shown, written to a file, or dropped."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy_polite.commands.stores import existing_store, without_store
+from scrapy_polite.commands.words import plural, seen, span
+from scrapy_polite.config import Config
+from scrapy_polite.puttingoff import owner_of
+from scrapy_polite.stores.base import StoreError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from scrapy.settings import BaseSettings
+
+    from scrapy_polite.stores.base import Store
+    from scrapy_polite.stores.deferring import Deferred
+
+__all__ = ["add_options", "run"]
+
+ALL: Final = 10_000_000
+
+SHOWN: Final = 20
+"""Requests that are shown; ``--json`` and ``--export`` have all."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("key", metavar="KEY", nargs="?", help="only those that wait for this key")
+    parser.add_argument("--export", metavar="FILE", help="write them to a new file, as JSON, one request a line")
+    parser.add_argument("--drop", action="store_true", help="forget them: those of KEY, or of --spider, or with --all all")
+    parser.add_argument("--all", action="store_true", help="with --drop: of all spiders, whatever they wait for")
+
+
+def run(settings: BaseSettings, options: argparse.Namespace) -> int:
+    """0 if it was done, 1 if there is no store, or it cannot answer. ``ValueError`` for a file that cannot be written."""
+    if options.drop and not (options.key or options.spider or options.all):
+        raise ValueError("deferred --drop: of what? Give a KEY, --spider NAME, or --all")
+    config = Config.from_settings(settings)
+    store = existing_store(config)
+    if store is None:
+        sys.stderr.write(f"{without_store(config)}\n")
+        return 1
+    owner = owner_of(settings["BOT_NAME"], options.spider) if options.spider else None
+    try:
+        return _run(store, owner, options)
+    except StoreError as error:
+        sys.stderr.write(f"The store cannot answer: {error}\n")
+        return 1
+    finally:
+        store.close()
+
+
+def _run(store: Store, owner: str | None, options: argparse.Namespace) -> int:
+    rows = store.deferred(owner, options.key, ALL)
+    if options.export:
+        try:
+            # Never over something else; and requests may carry passwords and cookies.
+            Path(options.export).touch(0o600, exist_ok=False)
+            with Path(options.export).open("w", encoding="utf-8") as file:
+                file.writelines(f"{json.dumps(_as_json(row))}\n" for row in rows)
+        except OSError as error:
+            raise ValueError(f"--export {options.export}: cannot be written ({error.strerror}). Give a new file") from None
+    if options.drop:
+        gone = store.drop_deferred(owner, options.key)
+        done = {"dropped": gone}
+        sys.stdout.write(f"{json.dumps(done)}\n" if options.json else f"Dropped: {plural(gone, 'request')}\n")
+    elif options.export:
+        sys.stdout.write(f"Exported: {plural(len(rows), 'request')} to {options.export}\n")
+    elif options.json:
+        sys.stdout.write("".join(f"{json.dumps(_as_json(row))}\n" for row in rows))
+    else:
+        sys.stdout.write(_as_text(rows, time.time()))
+    return 0
+
+
+def _as_json(row: Deferred) -> dict[str, Any]:
+    return {
+        "owner": row.owner,
+        "fingerprint": row.fingerprint,
+        "key": row.key,
+        "url": row.url,
+        "method": row.method,
+        "callback": row.callback,
+        "errback": row.errback,
+        "kind": row.kind,
+        "reason": row.reason,
+        "priority": row.priority,
+        "not_before": row.not_before,
+        "made": row.made,
+        "taken_by": row.run or None,
+        "request": json.loads(row.request),
+    }
+
+
+def _as_text(rows: list[Deferred], now: float) -> str:
+    if not rows:
+        return "Put off: nothing\n"
+    lines = [f"Put off: {plural(len(rows), 'request')}"]
+    groups = Counter((row.owner, row.key, row.kind, row.reason) for row in rows)
+    for (owner, key, kind, reason), count in groups.most_common():
+        lines.append(f"  {owner}  {count} of {key}  {kind}: {seen(reason)}")
+    for row in rows[:SHOWN]:
+        wait = f"not before {span(row.not_before - now)} from now" if row.not_before > now else "free"
+        taken = f", taken by {row.run}" if row.run and row.until > now else ""
+        lines.append(f"  {row.method} {seen(row.url)}  {wait}{taken}")
+    if len(rows) > SHOWN:
+        lines.append(f"  and {len(rows) - SHOWN} more: --json shows all")
+    return "\n".join(lines) + "\n"

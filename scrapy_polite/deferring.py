@@ -1,0 +1,196 @@
+"""Requests that were put off, taken up again: before all others, in the next run of their spider, and each by one process.
+
+A request that was taken up stays in the store until it is done: its callback or errback has run, and what it yielded was
+queued. A run that dies leaves it there as taken, and another takes it a minute later. So it is made at least once, and exactly
+once unless a run dies. What puts requests off is :mod:`scrapy_polite.puttingoff`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy import signals
+
+from scrapy_polite import requestjson
+from scrapy_polite.plainrequest import TAKEN_UP, PlainRequests
+from scrapy_polite.puttingoff import FIRST, PuttingOff, images_of
+from scrapy_polite.stores.base import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    from scrapy import Request
+    from scrapy.core.engine import _Slot
+    from scrapy.crawler import Crawler
+
+    from scrapy_polite.politeness import Politeness
+    from scrapy_polite.stores.deferring import Deferred
+
+__all__ = ["Deferring"]
+
+logger = logging.getLogger(__name__)
+
+
+LEASE: Final = 60.0
+"""Seconds after which what a run has taken, and not said that it still has, is another's to take."""
+
+AT_ONCE: Final = 500
+"""Requests that are taken in one step."""
+
+
+class Deferring:
+    """One per crawler, made before its engine."""
+
+    def __init__(self, crawler: Crawler, politeness: Politeness) -> None:
+        self._crawler = crawler
+        self._politeness = politeness
+        self._plain = PlainRequests(crawler)
+        self._putting_off = PuttingOff(crawler, politeness, self._plain)
+        self._run = f"{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}"
+        self._rows: dict[str, Deferred] = {}
+        """What was taken and is not done, by fingerprint."""
+        self._has_taken = False
+        self._queued: dict[Request, str] = {}
+        self._out: dict[Request, str] = {}
+        politeness.deferring = self
+        crawler.signals.connect(self._scheduled, signals.request_scheduled)
+        crawler.signals.connect(self._closed, signals.spider_closed)
+
+    async def first(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """What was put off, and then what ``start`` has, but for the same requests."""
+        urls = set()
+        while requests := await self._take():
+            logger.info("Taken up: %d requests that were put off", len(requests))
+            for request in requests:
+                self._mark_seen(request)
+                urls.add(request.url)
+                yield request
+        async for item in start:
+            if getattr(item, "url", None) in urls and self._is_taken(item):
+                logger.debug("Not made twice: %s was put off, and is taken up", item)
+            else:
+                yield item
+
+    async def look(self) -> None:
+        """Keep what was taken, and take up what has become free since: by its time, by a person, by the death of a run."""
+        await self._settle()
+        if self._has_taken:
+            await self._tell("renew_deferred", self._run, LEASE)
+        engine = self._crawler.engine
+        if engine is None or engine.paused or not self._is_open():
+            return
+        for request in await self._take():
+            if self._is_open():  # Otherwise it is put back, with what else was never queued.
+                engine.crawl(request)
+
+    def handed_out(self, request: Request) -> None:
+        """The engine has it now."""
+        fingerprint = self._queued.pop(request, None)
+        if fingerprint is not None:
+            self._out[request] = fingerprint
+
+    # -- images whose items have gone on
+
+    def put_off_image(self, image: Request) -> None:
+        """Keep it for the next run. Raises ``ValueError`` for what would not come back as it was."""
+        self._plain.text(image)
+        self._putting_off.images.append(image)
+
+    async def take_images(self, most: int) -> list[tuple[str, Request]]:
+        """What was put off so and may be fetched now, each with what :meth:`image_done` is told."""
+        owner = images_of(self._putting_off.owner)
+        return [(row.fingerprint, request) for row, request in await self._read(owner, most)]
+
+    async def image_done(self, fingerprint: str) -> None:
+        """It was fetched, will never be, or was put off once more."""
+        await self._tell("done_deferred", images_of(self._putting_off.owner), [fingerprint], self._run)
+
+    # -- inside
+
+    async def _take(self) -> list[Request]:
+        found = []
+        for row, request in await self._read(self._putting_off.owner, AT_ONCE):
+            self._rows[row.fingerprint] = row
+            found.append(request.replace(priority=row.priority + FIRST, dont_filter=True))
+            found[-1].meta.update({TAKEN_UP: row.fingerprint, "is_start_request": False})
+        return found
+
+    async def _read(self, owner: str, most: int) -> list[tuple[Deferred, Request]]:
+        politeness, spider = self._politeness, self._crawler.spider
+        take = politeness.booker.store.take_deferred
+        within = politeness.config.defer_after
+        try:
+            rows = await politeness.booker.call(take, owner, self._run, most, LEASE, within)
+        except StoreError as error:
+            politeness.booker.trouble(error)
+            return []
+        found = []
+        for row in rows:
+            self._has_taken = True
+            try:
+                found.append((row, requestjson.read(row.request.encode(), spider)))
+            except Exception as error:  # Whatever the class of the request raises.
+                logger.error("A request that was put off cannot be read, and stays where it is: <%s>: %s", row.url, error)
+        if found:
+            politeness.count("deferred/taken_up", len(found))
+        return found
+
+    def _scheduled(self, request: Request) -> None:
+        fingerprint = request.meta.get(TAKEN_UP)
+        if fingerprint in self._rows:
+            self._queued[request] = fingerprint
+
+    def _slot(self) -> _Slot | None:
+        return self._crawler.engine._slot if self._crawler.engine is not None else None
+
+    def _is_open(self) -> bool:
+        slot = self._slot()
+        return slot is not None and slot.closing is None
+
+    def _is_taken(self, item: Any) -> bool:
+        try:
+            return self._plain.fingerprint(item) in self._rows
+        except ValueError:
+            return False
+
+    def _mark_seen(self, request: Request) -> None:
+        """It is not filtered, and yet the duplicate filter is to know of it, as pages may link to it."""
+        duplicates = getattr(getattr(self._slot(), "scheduler", None), "df", None)
+        if duplicates is not None:
+            duplicates.request_seen(request)
+
+    async def _settle(self) -> None:
+        """Forget what the engine has finished with, as the queue on disk does; there is no signal for it."""
+        slot = self._slot()
+        if slot is not None and self._out:
+            over = [request for request in self._out if request not in slot.inprogress]
+            gone = {self._out.pop(request) for request in over}
+            # A retry or a redirect was queued before the request that it came from was done with.
+            await self._done(gone.difference(self._queued.values(), self._out.values()))
+
+    async def _done(self, fingerprints: Iterable[str]) -> None:
+        gone = [name for name in fingerprints if self._rows.pop(name, None) is not None]
+        if gone:
+            await self._tell("done_deferred", self._putting_off.owner, gone, self._run)
+
+    async def _tell(self, method: str, *arguments: object) -> None:
+        """What the store cannot take now costs a request that is made twice, and loses none."""
+        booker = self._politeness.booker
+        try:
+            await booker.call(getattr(booker.store, method), *arguments)
+        except StoreError as error:
+            booker.trouble(error)
+
+    async def _closed(self, reason: str) -> None:
+        await self._settle()
+        queued = set(self._queued.values())
+        # What was taken and never queued, because a middleware of the project's dropped it, or the spider closed before.
+        never = [row for name, row in self._rows.items() if name not in queued]
+        kept = await self._putting_off.close(reason, self._rows, never)
+        if kept is not None:
+            # What waits in a JOBDIR is the queue's by now; and what was put off anew may have another fingerprint.
+            await self._done([name for name in self._rows if name in queued and name not in kept])

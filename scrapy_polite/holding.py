@@ -1,0 +1,86 @@
+"""What follows from what a site answers: it is held, its origin perhaps too, and where it stands is noted for all processes.
+
+Where a site stands on its ladders is what was noted last, whoever did it: a refusal is a step from there. So processes that are
+refused together take one step together, and whoever comes later goes on where the others were.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import TYPE_CHECKING, Final
+
+from scrapy_polite.hearing import Hearing
+from scrapy_polite.raised import Raises
+from scrapy_polite.stores.base import Cause
+
+if TYPE_CHECKING:
+    from scrapy_polite.backoff.refusals import Refusal
+    from scrapy_polite.hearing import Hold
+    from scrapy_polite.notebook import Notebook
+    from scrapy_polite.politeness import Politeness
+
+__all__ = ["LADDERS", "Holding"]
+
+LADDERS: Final = "ladders"
+"""The kind of note on a site."""
+
+PARKED_FOR: Final = 7 * 86_400.0
+"""Seconds for which a key is parked that refuses for ever: a crawl that runs every night asks once more after a week."""
+
+
+class Holding:
+    """One per crawl, in the reactor's thread."""
+
+    def __init__(self, politeness: Politeness, notebook: Notebook) -> None:
+        self._politeness = politeness
+        self._notebook = notebook
+        self._hearing = Hearing(politeness.config.ladders, random.random())
+        self.raises = Raises(politeness, notebook)
+
+    async def heard(self, site: str, url: str, refusal: Refusal | None, started: float, now: float) -> Hold | None:
+        """One answer or failure of the site, of a request that ``started`` then (monotonic). The hold that it begins, or is a
+        part of; None where there is none."""
+        hearing, hold = self._hearing, None
+        if not hearing.knows(site):
+            await self._recall(site, now)
+        if hearing.acts(site, url, refusal, started) and refusal is not None:
+            await self._recall(site, now)
+            hold = hearing.step(site, refusal, started, now)
+            self._politeness.count(f"backoff/{refusal.kind}")
+            # The hold of another answer of the burst stands as it is, with its first cause, unless somebody has lifted it.
+            if hold.begins or (hold.seconds > 0 and not await self._held(site)):
+                await self._politeness.hold(site, hold.seconds, hold.cause)
+            if hold.begins:
+                await self.raises.began(site, hold)
+                await self._park(site, hold)
+        text = hearing.news(site, now, time.time())
+        if text is not None:
+            await self._notebook.write(site, LADDERS, text)
+        return hold
+
+    def forget(self, site: str) -> None:
+        """A person has ended its hold, and the note on its ladders: it begins anew."""
+        self._hearing.forget(site)
+
+    async def _park(self, site: str, hold: Hold) -> None:
+        """A site that refuses for ever is left to a person. Once: what was in flight then is refused, too."""
+        refusals = self._hearing.refusals(site)
+        if refusals >= self._politeness.config.park_after and hold.seconds < PARKED_FOR / 2:
+            why = f"{refusals} refusals with no good answer between, the last: {hold.cause.reason}"
+            cause = Cause("parked", why, hold.cause.stated)
+            self._politeness.count(f"backoff/{cause.kind}")
+            await self._politeness.hold(site, PARKED_FOR, cause)
+
+    async def _recall(self, site: str, now: float) -> None:
+        before = self._hearing.state_of(site)
+        text = (await self._notebook.read(site) or {}).get(LADDERS)
+        if text is None:
+            return
+        held = await self._held(site)
+        if self._hearing.state_of(site) is before:  # Nobody else of this process has gone on meanwhile.
+            self._hearing.recall(site, text, held, now, time.time())
+
+    async def _held(self, site: str) -> float:
+        """Seconds that are left of its hold in the store."""
+        return (await self._politeness.holds_of((site,))).get(site, 0.0)

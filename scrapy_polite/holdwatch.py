@@ -1,0 +1,167 @@
+"""What a crawl looks for once a second: holds that a person has ended, and whether nothing but held requests is left.
+
+A spider whose every request waits for a hold that ends in an hour would idle for an hour. It closes instead, and what waits is
+put off (:mod:`scrapy_polite.puttingoff`), unless somebody answers ``spider_idle`` by ``DontCloseSpider``, as a spider does that
+gets its work from outside.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from scrapy import signals
+from scrapy.exceptions import CloseSpider, DontCloseSpider
+from twisted.python.failure import Failure
+
+from scrapy_polite.puttingoff import ALL_HELD
+from scrapy_polite.stores.base import StoreError
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from scrapy_polite.agenda import Agenda
+    from scrapy_polite.deferring import Deferring
+    from scrapy_polite.politeness import Politeness
+
+__all__ = ["HoldWatch"]
+
+logger = logging.getLogger(__name__)
+
+EVERY: Final = 0.5
+"""Seconds between two looks: what a person does is obeyed within a second."""
+
+TAKE_EVERY: Final = 15.0
+"""Seconds between two looks for requests that were put off and have become free: a quarter of their lease."""
+
+ASKED: Final = 1_000
+"""Keys that are asked for in one look; of more, the others in the next."""
+
+ASK_AGAIN: Final = 10.0
+"""Seconds until it is asked again whether all is held, after it was not, or somebody wanted the spider open."""
+
+
+class HoldWatch:
+    """One per crawler, from :meth:`start` to :meth:`stop`."""
+
+    def __init__(self, crawler: Crawler, politeness: Politeness, deferring: Deferring) -> None:
+        self._crawler = crawler
+        self._politeness = politeness
+        self._deferring = deferring
+        self._task: asyncio.Task[None] | None = None
+        self._closing: asyncio.Task[None] | None = None
+        self._asked: set[str] = set()
+        self._still = False
+        self._ask_at = 0.0
+
+    def start(self) -> None:
+        agenda = self._politeness.agenda
+        if agenda is not None:
+            agenda.on_taken = self._deferring.handed_out
+        self._task = asyncio.get_running_loop().create_task(self._watch())
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    async def _watch(self) -> None:
+        take_at = time.monotonic() + TAKE_EVERY
+        while True:
+            await asyncio.sleep(EVERY)
+            agenda = self._politeness.agenda
+            try:
+                if agenda is not None:
+                    if await self._hear_of_releases(agenda):
+                        take_at = 0.0
+                    await self._close_if_all_is_held(agenda)
+            except StoreError:
+                self._still = False
+                continue  # Whoever wants a slot says so.
+            if time.monotonic() > take_at:
+                await self._deferring.look()
+                take_at = time.monotonic() + TAKE_EVERY
+
+    async def _hear_of_releases(self, agenda: Agenda) -> bool:
+        """Ask the store about the keys that we believe to be held. Whether a hold was ended."""
+        now, told = time.monotonic(), agenda.told
+        for key in [key for key, until in told.items() if until <= now]:
+            del told[key]
+        self._asked.intersection_update(told)
+        if len(self._asked) == len(told):
+            self._asked.clear()
+        some = list(islice((key for key in told if key not in self._asked), ASKED))
+        if not some:
+            return False
+        self._asked.update(some)
+        booker = self._politeness.booker
+        asked_at, found = time.monotonic(), False
+        for key, peek in (await booker.call(booker.store.peek, some)).items():
+            due = asked_at + max(peek.due_in, peek.hold_in)
+            if key in told and due + 1.0 < told[key]:
+                self._politeness.released(key, due - time.monotonic())
+                found = True
+        return found
+
+    async def _close_if_all_is_held(self, agenda: Agenda) -> None:
+        """Twice in a row, so that nothing is on its way from one place to another."""
+        if not self._seems_held(agenda):
+            self._still = False
+            return
+        if not self._still:
+            self._still = True
+            return
+        if time.monotonic() < self._ask_at:
+            return
+        self._ask_at = time.monotonic() + ASK_AGAIN
+        engine = self._crawler.engine
+        assert engine is not None
+        if not await self._is_held(agenda) or not self._seems_held(agenda):
+            return
+        why = self._closes_for()
+        if why is not None:
+            logger.info("All that is left is held for more than %g s: the spider closes", self._politeness.config.defer_after)
+            # Not awaited: what ends with the spider waits for the end of this.
+            self._closing = asyncio.get_running_loop().create_task(engine.close_spider_async(reason=why))
+
+    def _seems_held(self, agenda: Agenda) -> bool:
+        engine = self._crawler.engine
+        slot = engine._slot if engine is not None else None
+        if engine is None or slot is None or slot.closing is not None or engine.paused or not engine.running:
+            return False
+        scraper = engine.scraper.slot
+        # Pages whose images wait are in the scraper; they go on when these are told.
+        at_rest = scraper is None or scraper.is_idle() or agenda.turns_waiting > 0
+        if engine._start is not None or engine.downloader.active or agenda.is_opening or not at_rest:
+            return False
+        due = agenda.next_due
+        return due is not None and due > self._politeness.config.defer_after
+
+    async def _is_held(self, agenda: Agenda) -> bool:
+        """Whether a hold is what every site waits for, and not a slow rate."""
+        booker, after = self._politeness.booker, self._politeness.config.defer_after
+        sites = agenda.waiting_sites()
+        for start in range(0, len(sites), ASKED):
+            some = {site: self._politeness.keys_of(site) or (site,) for site in sites[start : start + ASKED]}
+            peeks = await booker.call(booker.store.peek, {key for keys in some.values() for key in keys})
+            if any(max(peeks[key].hold_in for key in keys) <= after for keys in some.values()):
+                return False
+        return True
+
+    def _closes_for(self) -> str | None:
+        """The reason to close for; None: somebody wants the spider open."""
+        self._politeness.all_held = True
+        try:
+            answers = self._crawler.signals.send_catch_log(
+                signals.spider_idle, spider=self._crawler.spider, dont_log=(DontCloseSpider, CloseSpider)
+            )
+        finally:
+            self._politeness.all_held = False
+        errors = [answer.value for _, answer in answers if isinstance(answer, Failure)]
+        if any(isinstance(error, DontCloseSpider) for error in errors):
+            return None
+        return next((error.reason for error in errors if isinstance(error, CloseSpider)), ALL_HELD)

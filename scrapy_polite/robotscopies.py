@@ -1,0 +1,101 @@
+"""What is known of each robots.txt, shared through the store: of many processes one asks, and the others read its note."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING, Final
+
+from scrapy_polite.backoff.robotstxt import Known, asked_in, from_note
+from scrapy_polite.limits.gcra import Demand, Wait
+from scrapy_polite.stores.base import StoreError
+
+if TYPE_CHECKING:
+    from scrapy_polite.booker import Booker
+
+__all__ = ["Copies", "Lease"]
+
+logger = logging.getLogger(__name__)
+
+KIND: Final = "robots"
+
+LEASE: Final = 30_000_000
+"""Microseconds for which nobody else asks. Whoever has asked gives back what is left of them; one that was killed cannot."""
+
+GLANCE: Final = 0.5
+"""Seconds after which it is looked again for what another process is asking for."""
+
+
+class Copies:
+    """By ``netloc``: scheme, host and port. While the store is away every process asks for itself."""
+
+    def __init__(self, booker: Booker) -> None:
+        self._booker = booker
+
+    async def get(self, netloc: str) -> Known | None:
+        """What is known, by whoever has asked last."""
+        subject = _subject(netloc)
+        try:
+            notes = await self._booker.call(self._booker.store.notes, (subject,))
+        except StoreError as error:
+            self._booker.trouble(error)
+            return None
+        note = notes.get(subject, {}).get(KIND)
+        return from_note(note) if note is not None else None
+
+    async def keep(self, netloc: str, known: Known) -> None:
+        try:
+            await self._booker.call(self._booker.store.note, _subject(netloc), KIND, known.note())
+        except StoreError as error:
+            self._booker.trouble(error)
+        except ValueError:
+            logger.info("%s/robots.txt is too long to be kept: every process reads it for itself", netloc)
+
+    def lease(self, netloc: str) -> Lease:
+        return Lease(self, self._booker, netloc)
+
+
+class Lease:
+    """Of several processes that want to ask for one robots.txt the right to do so."""
+
+    def __init__(self, copies: Copies, booker: Booker, netloc: str) -> None:
+        self._copies = copies
+        self._booker = booker
+        self._netloc = netloc
+        self._ends: float | None = None
+
+    async def take(self) -> Known | None:
+        """Wait until this process is the one to ask; None then. Or what another has heard meanwhile."""
+        while not self.is_ours:
+            # A slot of a key that nothing is sent for: the store gives it to one only, also across machines, and it passes by
+            # itself where that one was killed.
+            want = (Demand(_subject(self._netloc), LEASE, 0),)
+            ends = time.monotonic() + LEASE / 1e6
+            try:
+                (answer,) = await self._booker.call(self._booker.store.book, [want])
+            except StoreError as error:
+                self._booker.trouble(error)
+                return None
+            if not isinstance(answer, Wait):
+                self._ends = ends
+                return None
+            await asyncio.sleep(min(GLANCE, answer.micros / 1e6))
+            known = await self._copies.get(self._netloc)
+            if known is not None and asked_in(known, time.time()) > 0:
+                return known
+        return None
+
+    @property
+    def is_ours(self) -> bool:
+        return self._ends is not None and time.monotonic() < self._ends
+
+    def give_back(self) -> None:
+        """Nobody has to wait for its end. Of one that has ended there is nothing to give back: another may have it."""
+        if self.is_ours:
+            self._booker.give_back([(_subject(self._netloc), LEASE)], lambda: None)
+        self._ends = None
+
+
+def _subject(netloc: str) -> str:
+    return f"robots:{netloc}"

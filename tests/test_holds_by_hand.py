@@ -1,0 +1,202 @@
+"""``scrapy polite retry``, ``park``, ``release`` and ``deferred``: by the command, and as running crawls obey."""
+
+from __future__ import annotations
+
+import json
+import stat
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from commandline import objects, polite
+from loopback import Answer, Arrival, Server, limits, ports, start
+
+from scrapy_polite.commands.words import span
+from scrapy_polite.stores.base import Cause, Store, open_store
+from scrapy_polite.stores.deferring import Deferred
+from scrapy_polite.telemetry.events import HeldEvent
+from scrapy_polite.telemetry.ledger import Ledger
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
+
+    from postgres import Database
+
+A = "site:a.example"
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Store:
+    store = open_store(f"sqlite:{tmp_path}/limits.sqlite")
+    store.hold(A, 600, Cause("error", "503, a run of them"))
+    return store
+
+
+def act(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return polite(*arguments, "-s", f"POLITE_STORE=sqlite:{tmp_path}/limits.sqlite", cwd=tmp_path)
+
+
+def told(tmp_path: Path, *arguments: str) -> dict[str, Any]:
+    (done,) = objects(act(tmp_path, *arguments, "--json", "--author", "ann"))
+    return done
+
+
+def put_off(key: str, name: str = "1", owner: str = "scrapybot/test") -> Deferred:
+    far = time.time() + 500
+    text = '{"url":"http://a.example/"}'
+    return Deferred(owner, name, key, "http://a.example/", "GET", "parse", "", "error", "503", 0, far, 1.0, text)
+
+
+def audit(tmp_path: Path) -> list[HeldEvent]:
+    return [event for event in Ledger.read(tmp_path / "limits.ledger.sqlite") if isinstance(event, HeldEvent)]
+
+
+def test_retry_ends_a_hold_and_frees_what_waits_for_it_and_says_who_and_why(tmp_path: Path, held: Store) -> None:
+    held.defer([put_off(A), put_off("site:b.example", "2")])
+    done = told(tmp_path, "retry", "http://A.example/page", "--reason", "they called")
+    assert done["key"] == A
+    assert done["was"]["kind"] == "error"
+    assert done["taken_up"] == 1
+    assert held.held() == []
+    assert [row.fingerprint for row in held.take_deferred("scrapybot/test", "run", 9, 60)] == ["1"]
+    (line,) = audit(tmp_path)
+    assert (line.key, line.kind) == (A, "released")
+    assert line.until <= line.at
+    assert line.reason.startswith("by ann: they called (was error: 503, a run of them, 9 min")
+    again = act(tmp_path, "retry", A)
+    assert again.returncode == 2
+    assert "is not held" in again.stderr
+
+
+def test_a_time_that_the_server_has_named_is_only_gone_against_by_force(tmp_path: Path, held: Store) -> None:
+    held.hold("site:b.example", 600, Cause("rate_limited", "429, Retry-After: 600", stated=True))
+    refused = act(tmp_path, "retry", "b.example")
+    assert refused.returncode == 2
+    assert "--force" in refused.stderr
+    # Parking and releasing is no way around it.
+    told(tmp_path, "park", "b.example")
+    assert "--force" in act(tmp_path, "release", "b.example").stderr
+    assert len(held.held()) == 2
+    assert told(tmp_path, "release", "b.example", "--force")["hold"] == 0
+    assert [hold.key for hold in held.held()] == [A]
+
+
+def test_a_key_is_parked_for_a_time_or_until_it_is_released(tmp_path: Path, held: Store) -> None:
+    done = told(tmp_path, "park", "origin:shared", "--for", "7d", "--reason", "ticket 12")
+    assert 604_700 < done["hold"] <= 604_800
+    (_, parked) = sorted(held.held(), key=lambda hold: hold.seconds)
+    assert (parked.key, parked.cause.kind, parked.cause.reason) == ("origin:shared", "parked", "by ann: ticket 12")
+    assert "held for longer already" in act(tmp_path, "park", "origin:shared", "--for", "1d").stderr
+    told(tmp_path, "park", A)
+    text = act(tmp_path, "status").stdout
+    assert f"{A}  for good  parked: by ann" in text
+    assert "origin:shared  6 d 23 h more, until 20" in text
+    not_parked = act(tmp_path, "release", "b.example")
+    assert not_parked.returncode == 2
+    told(tmp_path, "release", A)
+    assert [hold.key for hold in held.held()] == ["origin:shared"]
+    assert [line.kind for line in audit(tmp_path)] == ["parked", "parked", "released"]
+
+
+def test_what_is_held_and_not_parked_is_not_released_but_retried(tmp_path: Path, held: Store) -> None:
+    refused = act(tmp_path, "release", A)
+    assert refused.returncode == 2
+    assert f"scrapy polite retry {A}" in refused.stderr
+    assert len(held.held()) == 1
+
+
+def test_nothing_is_made_where_there_is_no_store(tmp_path: Path) -> None:
+    for verb in (("retry", "a.example"), ("park", "a.example"), ("release", "a.example"), ("deferred",)):
+        assert act(tmp_path, *verb).returncode == 1
+    assert list(tmp_path.glob("*.sqlite*")) == []
+
+
+def test_what_is_put_off_is_listed_exported_and_dropped(tmp_path: Path, held: Store) -> None:
+    held.defer([put_off(A), put_off(A, "2"), put_off("site:b.example", "3", owner="scrapybot/other")])
+    text = act(tmp_path, "deferred").stdout
+    assert "Put off: 3 requests" in text
+    assert f"scrapybot/test  2 of {A}  error: 503" in text
+    shown = objects(act(tmp_path, "deferred", "--json", A))
+    assert [one["fingerprint"] for one in shown] == ["1", "2"]
+    assert shown[0]["request"] == {"url": "http://a.example/"}
+    file = tmp_path / "out.jsonl"
+    assert act(tmp_path, "deferred", "--export", str(file)).returncode == 0
+    assert [json.loads(line)["owner"] for line in file.read_text().splitlines()] == ["scrapybot/other"] + ["scrapybot/test"] * 2
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert "cannot be written" in act(tmp_path, "deferred", "--export", str(file)).stderr
+    assert act(tmp_path, "deferred", "--drop").returncode == 2
+    assert len(held.deferred()) == 3
+    assert objects(act(tmp_path, "deferred", "--drop", A, "--json")) == [{"dropped": 2}]
+    assert objects(act(tmp_path, "status", "--json"))[1]["deferred"] == 1
+    assert objects(act(tmp_path, "deferred", "--drop", "--all", "--json")) == [{"dropped": 1}]
+    assert act(tmp_path, "deferred").stdout == "Put off: nothing\n"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(-1, "0.0 s"), (5, "5.0 s"), (61, "1 min 1 s"), (3600, "1 h"), (3660, "1 h 1 min"), (90_061, "1 d 1 h")],
+)
+def test_a_time_is_shown_by_its_two_largest_units(seconds: float, shown: str) -> None:
+    assert span(seconds) == shown
+
+
+WAITS = """
+class Spider(TestSpider):
+    async def start(self):
+        yield scrapy.Request("{url}/1", callback=self.answered, errback=self.failed)
+"""
+
+
+def held_at_first(arrival: Arrival) -> Answer:
+    return ANSWERS.pop() if ANSWERS else Answer()
+
+
+ANSWERS: list[Answer] = []
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_running_crawls_go_on_within_a_second_when_a_hold_is_ended(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Two processes that wait for one key."""
+    database: Database | None = request.getfixturevalue("database") if kind == "postgres" else None
+    url = database.url if database is not None else f"sqlite:{tmp_path}/limits.sqlite"
+    store = open_store(url)
+    store.hold("site:127.0.0.1", 250, Cause("denied", "403"))
+    with Server() as server:
+        settings = limits(20.0) | ports(server) | {"POLITE_STORE": url}
+        folders = [tmp_path / name for name in ("one", "two")]
+        for folder in folders:
+            folder.mkdir()
+        spider = WAITS.format(url=server.url)
+        with start(spider, folders[0], **settings) as one, start(spider, folders[1], **settings) as two:
+            for running in (one, two):
+                running.until(lambda running=running: "Spider opened" in running.log)
+            time.sleep(2.0)
+            assert server.arrivals == []
+            ended = time.monotonic()
+            done = polite("retry", "site:127.0.0.1", "-s", f"POLITE_STORE={url}", cwd=tmp_path)
+            assert done.returncode == 0, done.stderr
+            answered = time.monotonic()
+            assert [len(running.end(20).urls()) for running in (one, two)] == [1, 1]
+        assert all(ended < arrival.at < answered + 1.0 for arrival in server.arrivals)
+    store.close()
+
+
+def test_what_was_put_off_is_taken_up_by_a_running_crawl_as_soon_as_its_hold_is_ended(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:{tmp_path}/limits.sqlite")
+    store.hold("site:127.0.0.1", 250, Cause("denied", "403"))
+    with Server() as server:
+        text = json.dumps({"url": f"{server.url}/2", "callback": "answered", "errback": "failed", "dont_filter": True})
+        store.defer([replace(put_off("site:127.0.0.1"), request=text, url=f"{server.url}/2")])
+        with start(WAITS.format(url=server.url), tmp_path, **limits(20.0), **ports(server)) as running:
+            running.until(lambda: "Spider opened" in running.log)
+            time.sleep(2.0)
+            assert store.deferred()[0].run == ""
+            act(tmp_path, "retry", "site:127.0.0.1")
+            done = running.end(20)
+    assert sorted(done.urls()) == [f"{server.url}/1", f"{server.url}/2"], done.log
+    assert store.deferred() == []
+    store.close()
