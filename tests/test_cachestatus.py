@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scrapy_polite.backoff.structured import items
 from scrapy_polite.origins.cachestatus import DIALECTS, cache_status
 from scrapy_polite.origins.edges import known_entries
-from scrapy_polite.origins.structured import items
 
 Headers = dict[str, list[str]]
 AKAMAI = "from a1-2-3-4.deploy.akamaitechnologies.com (AkamaiGHost/11.1) (-)"

@@ -45,8 +45,8 @@ def world(says: Script) -> dict[str, dict[str, list[str]]]:
     for n, letter in enumerate(LETTERS[:4]):
         says.add(f"www.tenant-{letter}.test", (300, "CNAME", "sites.platform.test."))
         headers[f"www.tenant-{letter}.test"] = LOOK
-        site(f"www.farm-{letter}.test", LOOK | {"x-farm": ["1"]}, f"93.184.{220 + n}.7")
-        says.add(reverse(f"93.184.{220 + n}.7"), (300, "PTR", f"web{n}.farm.test."))
+        site(f"www.mill-{letter}.test", LOOK | {"x-mill": ["1"]}, f"93.184.{220 + n}.7")
+        says.add(reverse(f"93.184.{220 + n}.7"), (300, "PTR", f"web{n}.mill.test."))
         site(f"www.white-{letter}.test", LOOK | {"x-label": ["1"]}, f"93.185.{n}.7")
         site(f"www.pool-{letter}.test", LOOK, *(f"93.186.1.{(n + k) % 4 + 1}" for k in range(3)))
         site(f"www.direct-{letter}.test", LOOK | {"x-acme-version": ["3"]}, "93.189.1.1")
@@ -73,7 +73,7 @@ async def crawl(store: Store, server: str, headers: dict[str, dict[str, list[str
     for host, shown in headers.items():
         _, placed = await politeness.admit(f"http://{host}/")  # type: ignore[misc]
         certificate = label if "white" in host else None
-        if "farm" in host:
+        if "mill" in host:
             await politeness.placing.asked()
         await politeness.learned(placed.keys[0], Reply(str(placed.pinned), 200, "page", shown, certificate, time.time()))
     await politeness.placing.look_around()
@@ -104,7 +104,7 @@ def explained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Explanation
             )
             urls = [*(f"http://{host}/" for host in (*headers, "www.shop.test", "img.photos.test", "nobody.test")), CLOUDINARY]
             kinds = [url for url in urls if "-a." in url or "-" not in url or "tenant-d" in url]
-            found = {url: await asked.online(url, pointers="farm" in url or "regio" in url) for url in kinds}
+            found = {url: await asked.online(url, pointers="mill" in url or "regio" in url) for url in kinds}
             await asked.close()
             assert (store.news(0), store.rulings(), store.origins()) == before, "explaining writes nothing"
             store.close()
@@ -214,8 +214,8 @@ def test_each_kind_of_site_is_explained(
 
 
 def test_machines_of_one_operator_and_a_pool_of_addresses_are_one_origin(explained: dict[str, Explanation]) -> None:
-    (farm, *_) = explained["http://www.farm-a.test/"]["evidence"]
-    assert "the PTR name of its machine is in farm.test" in farm
+    (mill, *_) = explained["http://www.mill-a.test/"]["evidence"]
+    assert "the PTR name of its machine is in mill.test" in mill
     (pool, *_) = explained["http://www.pool-a.test/"]["evidence"]
     assert pool.startswith(
         "www.pool-a.test is served by origin 93.186.1.1: its address 93.186.1.1 is shared with 2 other sites, "

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
 
+from scrapy_polite.backoff.structured import items
 from scrapy_polite.origins.edges import known_entries
-from scrapy_polite.origins.structured import items
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
