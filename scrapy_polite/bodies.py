@@ -19,19 +19,18 @@ if TYPE_CHECKING:
 
 __all__ = ["beginning"]
 
-ENOUGH: Final = LOOKED_AT + 1
-"""Bytes: all that is looked at, and whether there is more."""
-
 MOST_CODINGS: Final = 3
 """Codings that are taken off. Servers apply one; more are somebody's joke."""
 
 
-def beginning(body: bytes, headers: Headers) -> bytes | None:
-    """At most `ENOUGH` bytes of a body, its content codings taken off, whatever it would be as a whole.
+def beginning(body: bytes, headers: Headers, most: int = LOOKED_AT) -> bytes | None:
+    """The first ``most`` bytes of a body, and one more if it has more; its content codings taken off, whatever it would be as
+    a whole.
 
-    b"" of what is no text, which nobody looks into. None where it cannot be decoded: an unknown coding, or a damaged body.
+    b"" of what nobody looks into: what is no text, or where ``most`` is 0. None where it cannot be decoded: an unknown
+    coding, or a damaged body.
     """
-    if not body or not is_text(headers):
+    if not body or not most or not is_text(headers):
         return b""
     codings = [coding.strip(" \t").lower() for line in values(headers, "content-encoding") for coding in line.split(",")]
     codings = [coding for coding in codings if coding not in ("", "identity")]
@@ -42,34 +41,34 @@ def beginning(body: bytes, headers: Headers) -> bytes | None:
         if decode is None:
             return None
         try:
-            body = decode(body)
+            body = decode(body, most + 1)
         except Exception:
             # Each decoder has exceptions of its own for what a server may send, and none of them is the crawl's business.
             return None
-    return body[:ENOUGH]
+    return body[: most + 1]
 
 
-def _gzip(body: bytes) -> bytes:
-    return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(body, ENOUGH)
+def _gzip(body: bytes, most: int) -> bytes:
+    return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(body, most)
 
 
-def _deflate(body: bytes) -> bytes:
+def _deflate(body: bytes, most: int) -> bytes:
     try:
-        return zlib.decompressobj().decompress(body, ENOUGH)
+        return zlib.decompressobj().decompress(body, most)
     except zlib.error:
         # Some servers leave zlib's envelope away (RFC 9110, 8.4.1.2, note).
-        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(body, ENOUGH)
+        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(body, most)
 
 
-def _brotli(body: bytes) -> bytes:
-    decoded: bytes = _first_of("brotli", "brotlicffi").Decompressor().process(body, output_buffer_limit=ENOUGH)
+def _brotli(body: bytes, most: int) -> bytes:
+    decoded: bytes = _first_of("brotli", "brotlicffi").Decompressor().process(body, output_buffer_limit=most)
     return decoded
 
 
-def _zstd(body: bytes) -> bytes:
+def _zstd(body: bytes, most: int) -> bytes:
     module = _first_of("compression.zstd", "backports.zstd", "zstandard")
     reader = module.ZstdFile(BytesIO(body)) if hasattr(module, "ZstdFile") else module.ZstdDecompressor().stream_reader(body)
-    decoded: bytes = reader.read(ENOUGH)
+    decoded: bytes = reader.read(most)
     return decoded
 
 
@@ -81,7 +80,7 @@ def _first_of(*names: str) -> Any:
     raise ImportError(f"none of {', '.join(names)}")
 
 
-_DECODERS: Final[dict[str, Callable[[bytes], bytes]]] = {
+_DECODERS: Final[dict[str, Callable[[bytes, int], bytes]]] = {
     "gzip": _gzip,
     "x-gzip": _gzip,
     "deflate": _deflate,

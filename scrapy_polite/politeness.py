@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from scrapy_polite.admission import REMEMBERED, Admission, Placed
 from scrapy_polite.backoff.failures import failed
+from scrapy_polite.backoff.marks import looked_at
 from scrapy_polite.backoff.refusals import recognise
 from scrapy_polite.bodies import beginning
 from scrapy_polite.booker import Booker
@@ -240,7 +241,8 @@ class Politeness(Admission):
         bucket = ticket.shared.startswith("bucket:") and (status != SLOW_DOWN or ticket.edge is None)
         if bucket and status == SLOW_DOWN:
             site = ticket.shared  # Also where a custom domain stands before it: it is the bucket that has enough.
-        refusal = recognise(status, headers, time.time(), beginning(body, headers), bucket=bucket)
+        seen = beginning(body, headers, looked_at(status))
+        refusal = recognise(status, headers, time.time(), seen, bucket=bucket)
         hold = await self._holding.heard(site, ticket.url, refusal, ticket.sent or now, now)
         self.refunds.heard(ticket, status, headers, refused=hold is not None)
         return refusal is None or hold is None or serves(status, refusal)

@@ -50,6 +50,7 @@ def test_of_a_body_that_would_grow_without_end_no_more_is_made_than_is_looked_at
     assert callable(compress)
     bomb = compress(b"a" * 20_000_000)
     assert beginning(bomb, coded(coding)) == b"a" * (LOOKED_AT + 1)
+    assert beginning(bomb, coded(coding), 100) == b"a" * 101
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd", "unheard-of", "gzip, gzip, gzip, gzip"])
@@ -67,3 +68,4 @@ def test_the_beginning_of_a_body_that_was_cut_short_is_seen() -> None:
 def test_what_is_no_text_is_not_looked_into() -> None:
     assert beginning(gzip.compress(PAGE, mtime=0), {"content-type": ["image/png"], "content-encoding": ["gzip"]}) == b""
     assert beginning(b"", coded("gzip")) == b""
+    assert beginning(b"no gzip", coded("gzip"), 0) == b""

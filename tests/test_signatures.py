@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_polite.backoff.ladders import DEFAULT_RUNGS
-from scrapy_polite.backoff.marks import LOOKED_AT, find, is_alone, is_wall
+from scrapy_polite.backoff.marks import LOOKED_AT, find, is_alone, is_wall, looked_at
 from scrapy_polite.backoff.refusals import Refusal, recognise
-from scrapy_polite.backoff.signatures import SIGNATURES, Signature
+from scrapy_polite.backoff.signatures import SIGNATURES, WALL, Signature
 from tests.refusal_pages import BARE_DENIALS, CONTENT, FALSE_FRIENDS, HTML, MORE_REFUSALS, REFUSALS, Answer, html
 
 BY_NAME = {row.name: row for row in SIGNATURES}
@@ -114,19 +114,33 @@ def test_a_time_that_is_stated_beside_a_challenge_is_obeyed() -> None:
     assert (refusal.kind, refusal.stated) == ("challenge", 900)
 
 
-def test_the_first_64_kib_are_looked_at() -> None:
+@pytest.mark.parametrize(("status", "most"), [(403, LOOKED_AT), (503, LOOKED_AT), (200, WALL), (202, WALL)])
+def test_the_beginning_of_a_body_is_looked_at_less_of_a_good_one(status: int, most: int) -> None:
+    assert looked_at(status) == most
     page = html("", "Incapsula incident ID: 1")
-    padded = b"<p>" + b"x" * (LOOKED_AT - len(page) - 3) + page
-    assert find(403, HTML, padded + b"more") is None  # Imperva's page is never so long
-    late = b"x" * LOOKED_AT + b"_cf_chl_opt"
-    assert find(200, HTML, late) is None
-    assert find(200, HTML, late[10:] + b"_cf_chl_opt") is None
-    assert find(200, HTML, late[11:]) is not None
+    padded = b"<p>" + b"x" * (most - len(page) - 3) + page
+    assert find(status, HTML, padded + b"more") is None  # Imperva's page is never so long
+    late = b"x" * most + b"_cf_chl_opt"
+    assert find(status, HTML, late) is None
+    assert find(status, HTML, late[10:] + b"_cf_chl_opt") is None
+    assert find(status, HTML, late[11:]) is not None
 
 
-def test_a_page_that_is_longer_than_what_is_looked_at_may_have_content_further_down() -> None:
-    page = b"<script>_cf_chl_opt" + b" " * (LOOKED_AT - 19)
-    assert [seen and seen.alone for seen in (find(200, HTML, page), find(200, HTML, page + b" "))] == [True, False]
+@pytest.mark.parametrize("status", [403, 200])
+def test_a_page_that_is_longer_than_what_is_looked_at_may_have_content_further_down(status: int) -> None:
+    page = b"<script>_cf_chl_opt" + b" " * (looked_at(status) - 19)
+    assert [seen and seen.alone for seen in (find(status, HTML, page), find(status, HTML, page + b" "))] == [True, False]
+
+
+@pytest.mark.parametrize("status", [204, 301, 304, 404, 410, 451, 500])
+def test_no_body_is_looked_at_where_its_status_has_no_marks(status: int) -> None:
+    assert looked_at(status) == 0
+    assert find(status, HTML, b"<script>_cf_chl_opt") is None
+
+
+def test_a_wall_that_is_known_by_its_length_is_looked_at_in_full() -> None:
+    for row in SIGNATURES:
+        assert row.within <= min(map(looked_at, row.statuses), default=0) or not row.marks
 
 
 @pytest.mark.parametrize("content_type", ["text/html", "text/html;charset=x", "application/problem+json", "TEXT/HTML ", None])

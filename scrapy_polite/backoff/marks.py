@@ -1,4 +1,4 @@
-"""Which signature an answer has: its headers, its status, and the first 64 KiB of its body in one pass.
+"""Which signature an answer has: its headers, its status, and the beginning of its body in one pass.
 
 A mark alone does not make a refusal where good pages carry it, too. So two questions are asked of the page around it, and
 only where there is a mark: whether it reads as a wall before another page, and whether it has any content of its own.
@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
 from .headers import Headers, values
-from .signatures import SIGNATURES, Signature
+from .signatures import SIGNATURES, WALL, Signature
 
 LOOKED_AT: Final = 64 * 1024
-"""Bytes of a body that are looked at. The pages of vendors are a few KiB; a mark further down is a page's own."""
+"""Bytes of a body that are looked at, of an answer that may be a refusal by its status. The pages of vendors are a few KiB, and
+what their customers put before them rarely more than this; a mark further down is a page's own."""
 
 _MARKS: Final = tuple(dict.fromkeys(mark for row in SIGNATURES for mark in (*row.marks, *row.also)))
 
@@ -53,17 +55,33 @@ class Seen:
     alone: bool
 
 
+def looked_at(status: int) -> int:
+    """Bytes of a body that are looked at in an answer with this status; 0 where no body says anything.
+
+    Nearly all pages are good ones, and of a long one most of the time goes into decoding it. A wall that comes as a good page
+    is short (`WALL`), but for Cloudflare's, whose mark stands near the beginning.
+    """
+    if not any(row.marks for row in _rows(status)):
+        return 0
+    return WALL if 200 <= status <= 299 else LOOKED_AT
+
+
+@lru_cache(maxsize=1_000)
+def _rows(status: int) -> tuple[Signature, ...]:
+    """What an answer with this status may be."""
+    return tuple(row for row in SIGNATURES if not row.statuses or status in row.statuses)
+
+
 def find(status: int, headers: Headers, body: bytes) -> Seen | None:
     """The first signature of the table that an answer has, or None.
 
-    `body`: what was received, decoded, of which the first 64 KiB count; b"" where there is none, or where its type is no
-    text.
+    `body`: what was received, decoded, of which the first `looked_at(status)` bytes count, and whether there are more; b""
+    where there is none, or where its type is no text.
     """
-    lower = body[:LOOKED_AT].lower()
+    most = looked_at(status)
+    lower = body[:most].lower()
     marks = {_MARKS[number] for number, _, _ in _AUTOMATON.find_matches_as_indexes(lower)} if lower else frozenset[str]()
-    for row in SIGNATURES:
-        if row.statuses and status not in row.statuses:
-            continue
+    for row in _rows(status):
         if row.marks and (marks.isdisjoint(row.marks) or not marks.issuperset(row.also)):
             continue
         if row.header is not None and not _has(headers, *row.header):
@@ -72,7 +90,7 @@ def find(status: int, headers: Headers, body: bytes) -> Seen | None:
             continue
         if row.wall and not is_wall(lower):
             continue
-        return Seen(row, bool(row.marks) and len(body) <= LOOKED_AT and is_alone(lower))
+        return Seen(row, bool(row.marks) and len(body) <= most and is_alone(lower))
     return None
 
 
