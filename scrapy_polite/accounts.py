@@ -72,8 +72,10 @@ class Accounts:
     async def heard(self, ticket: Ticket, status: int, headers: Mapping[str, Sequence[str]]) -> None:
         """Watch an answer, and place the account anew where that tells something else than before."""
         account = account_among(charge.key for charge in ticket.charges)
+        if account is None or status != 200:
+            return
         target = parse(ticket.url)
-        if account is None or status != 200 or isinstance(target, Invalid):
+        if isinstance(target, Invalid):
             return
         before, parts = self._stand(account), self._watching.parts(account)
         said = cache_status(headers, ticket.edge.provider if ticket.edge is not None else None)

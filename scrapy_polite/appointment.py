@@ -52,6 +52,8 @@ class Connection:
     transport: Any
     polite_lost: Failure | None = None
     """Why nothing can be sent on it any more."""
+    polite_ends: tuple[str, str | None] | None = None
+    """See :func:`ends`: asked several times for each request, and the same as long as it is connected."""
     _polite_waiters: tuple[Deferred[None], ...] = ()
 
     # -- what a version of HTTP says
@@ -143,8 +145,11 @@ def layers(connection: Any) -> tuple[Any, Any]:
 
 def ends(connection: Any) -> tuple[str, str | None]:
     """The address of the connection's peer; and where it is a tunnel of ours, the one that it leads to."""
-    _, tcp = layers(connection)
-    return tcp.getPeer().host, target_of(tcp)
+    found: tuple[str, str | None] | None = connection.polite_ends
+    if found is None:
+        _, tcp = layers(connection)
+        found = connection.polite_ends = tcp.getPeer().host, target_of(tcp)
+    return found
 
 
 def listening(base: Any, mixin: type[Connection]) -> Any:

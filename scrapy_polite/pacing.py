@@ -67,25 +67,37 @@ MOST: Final = 50_000
 
 @dataclass(slots=True, eq=False)
 class _Row:
-    """``first``: what it begins with where the store has nothing. ``state``: with all that was heard here. ``since``: when it
-    was first known here, on the monotonic clock."""
+    """``first``: what it begins with where the store has nothing. ``shared``: what the store had last, as far as is known;
+    None: nothing. ``state``: with all that was heard here. ``since``: when it was first known here, monotonic."""
 
     origin: str
     kind: str
     rate: float
     first: State
+    shared: State | None
     state: State
     since: float
     untold: list[Callable[[State], State]] = field(default_factory=list)
     slowed: bool = False
+    _paced: tuple[State, float, float] | None = None
+    """A state, a rate, and the pace that is theirs."""
+
+    def pace(self, state: State) -> float:
+        """By a state, to the hundredth: what is planned is remembered by it. Asked several times between two answers."""
+        known = self._paced
+        if known is None or known[0] is not state or known[1] != self.rate:
+            known = self._paced = state, self.rate, round(law.pace(state, self.rate), 2)
+        return known[2]
 
     def add(self, observation: Callable[[State], State]) -> None:
         self.state = observation(self.state)
         self.untold.append(observation)
         del self.untold[:-KEPT_BACK]
 
-    def told(self, known: State | None, untold: Sequence[Callable[[State], State]]) -> State:
-        """The state in the store with these observations as well."""
+    def told(self, known: State | None, here: State, untold: Sequence[Callable[[State], State]]) -> State:
+        """The state in the store with these observations as well, which made ``here`` of what was known of the store's."""
+        if known == self.shared:
+            return here  # Nobody else has told anything, and nothing has to be made twice.
         state = self.first if known is None else known
         for observation in untold:
             state = observation(state)
@@ -144,9 +156,9 @@ class Pacing:
         return charges if now == last.pace else (*charges[:-1], replace(last, pace=now))
 
     def of(self, kind: str, key: str) -> float:
-        """The pace of a kind of page that was planned before, to the hundredth: what is planned is remembered by it. Else 1."""
+        """The pace of a kind of page that was planned before. Else 1."""
         row = self._rows.get(key, {}).get(kind) if self.on else None
-        return round(law.pace(self._current(row), row.rate), 2) if row is not None else 1.0
+        return row.pace(self._current(row)) if row is not None else 1.0
 
     def known(self, origin: str) -> dict[str, State]:
         """What is known of the kinds of page at an origin that was met."""
@@ -233,8 +245,8 @@ class Pacing:
         row = rows.get(kind)
         if row is None:
             first = self._first(origin, rate)
-            state = self._met.get(origin, {}).get(kind, first)
-            row = rows[kind] = _Row(origin, kind, rate, first, state, self._clock())
+            shared = self._met.get(origin, {}).get(kind)
+            row = rows[kind] = _Row(origin, kind, rate, first, shared, first if shared is None else shared, self._clock())
         row.rate = rate
         return row
 
@@ -278,9 +290,9 @@ class Pacing:
                 self._telling = asyncio.get_running_loop().create_task(self._keep_telling())
 
     def _said(self, row: _Row) -> None:
-        state, pace = row.state, law.pace(row.state, row.rate)
+        state, pace = row.state, row.pace(row.state)
         if self._stats is not None:
-            self._stats.max_value(f"polite/pace/{row.kind}", round(pace, 2))
+            self._stats.max_value(f"polite/pace/{row.kind}", pace)
         if not row.slowed and pace > SLOWED and (state.over > 0 or state.wall > 0):
             row.slowed = True
             why = because(state, row.rate)
@@ -300,7 +312,7 @@ class Pacing:
         for row in list(self._untold)[:TOLD_AT_ONCE]:
             del self._untold[row]
             telling, row.untold = row.untold, []
-            make = partial(row.told, untold=telling)
+            make = partial(row.told, here=row.state, untold=telling)
             try:
                 state = await self._booker.call(change, self._booker.store, row.origin, row.kind, make)
             except StoreError as error:
@@ -312,6 +324,7 @@ class Pacing:
                 # A kind of the project's own, in characters that no store can have.
                 logger.warning("Pace: %s: what was heard of %r stays in this process: %s", row.origin, row.kind, error)
                 continue
+            row.shared = state
             for observation in row.untold:
                 state = observation(state)
             row.state = state

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_polite.limits.plan import Charge, plan
 from scrapy_polite.naming.hosts import Invalid, parse
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["Planner", "Sort"]
 
 logger = logging.getLogger(__name__)
+
+PLANS: Final = 10_000
+"""Plans that are remembered; when there are more, it begins anew. Those of a site's requests are nearly all the same."""
 
 
 class Sort(NamedTuple):
@@ -47,6 +50,7 @@ class Planner:
         self._least: dict[str, float] = Remembering(most)
         """The longest wish of each site."""
         self._complaints: dict[str, bool] = Remembering(most)
+        self._plans: dict[tuple[object, ...], tuple[Charge, ...]] = {}
 
     def obey_delay(self, site: str, seconds: float, why: str) -> int:
         """At least so long between two starts at the site, by maximum with what others wish; ``why`` names who wishes it, and
@@ -74,7 +78,13 @@ class Planner:
         """What a request of ``kind`` to ``site`` is charged on each of ``keys``; ``cost``: other than that of its kind;
         ``bucket``: as in :func:`~scrapy_polite.limits.plan.plan`."""
         least = max(self._least.get(site, 0.0), self._config.least_of(site))
-        charges = plan(keys, self.cost(kind, keys) if cost is None else cost, self._config.limits, least, bucket)
+        cost, limits = self.cost(kind, keys) if cost is None else cost, self._config.limits
+        asked = (keys, cost, least, bucket, limits.generation)
+        charges = self._plans.get(asked)
+        if charges is None:
+            if len(self._plans) >= PLANS:
+                self._plans.clear()
+            charges = self._plans[asked] = plan(keys, cost, limits, least, bucket)
         return charges if self._pacing is None else self._pacing.plan(kind, charges)
 
     def cost(self, kind: str, keys: tuple[str, ...]) -> float:

@@ -28,10 +28,9 @@ class TakeUpMiddleware:
     def from_crawler(cls, crawler: Crawler) -> TakeUpMiddleware:
         return cls(crawler)
 
-    async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         deferring = self._politeness.deferring
-        async for item in start if deferring is None else deferring.first(start):
-            yield item
+        return start if deferring is None else deferring.first(start)
 
     def process_spider_output(self, response: Any, result: Iterable[Any]) -> Iterator[Any]:
         for item in result:

@@ -20,6 +20,12 @@ LIMITED = Refusal("rate_limited", 5, "429, Retry-After: 5")
 GOOD = None
 
 
+def test_a_good_answer_changes_nothing_where_nothing_is_suspected() -> None:
+    assert Suspicion().heard(GOOD, "https://a.test/") == (Suspicion(), False)
+    suspicion, _ = Suspicion().heard(ERROR, "https://a.test/")
+    assert suspicion.heard(GOOD, "https://a.test/")[0].run == Run.of(0b10)
+
+
 def holds(*answers: tuple[Refusal | None, str]) -> list[bool]:
     suspicion, found = Suspicion(), []
     for refusal, url in answers:

@@ -19,6 +19,8 @@ def values(headers: Headers, name: str) -> list[str]:
     found = mapping.get(name)
     if found is None:
         found = mapping.get(name.encode("ascii"))
+        if found is None:  # As for nearly all that is asked for.
+            return []
     lines = [found] if isinstance(found, str | bytes) else found if isinstance(found, Sequence) else []
     return [(line.decode("latin-1") if isinstance(line, bytes) else str(line)).strip(" \t") for line in lines]
 

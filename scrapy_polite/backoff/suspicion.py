@@ -61,6 +61,8 @@ class Suspicion:
 
         `refusal`: what was recognised (None: nothing, it was good); `url`: of its request.
         """
+        if refusal is None and self == _NONE:
+            return self, False  # As after nearly every answer.
         failed = refusal is not None and refusal.needs == "run"
         after = replace(self, run=self.run.heard(failed))
         if refusal is None:
@@ -108,3 +110,6 @@ class Suspicion:
         if not isinstance(run, int) or not isinstance(page, int) or not isinstance(since, int):
             return cls()
         return cls(Run.of(run), tuple(denied[:IN_A_ROW]), signature, page, bool(wall), max(0, since))
+
+
+_NONE: Final = Suspicion()

@@ -36,7 +36,11 @@ MAX_URL: Final = 1 << 16
 _LABEL = re.compile(r"[a-z0-9_-]+\Z")
 # What may not stand in a host that an operator types: ada-url would read it as the start of something else, or drop it.
 _NOT_IN_A_HOST = re.compile(r"[\x00-\x20\x7f/\\?#@]")
-_PARTS = ("href", "protocol", "username", "password", "hostname", "port", "host_type")
+_PARTS = ("href", "hostname", "port", "host_type")
+"""What is asked of ada-url, where each part costs a call: the rest is read off the serialisation (Standard, 4.5), which begins
+with the scheme and has an @ where there are credentials."""
+
+_CREDENTIALS = ("username", "password")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,21 +96,21 @@ def parse(url: str) -> Target | Invalid:
         parts = ada_url.parse_url(url, attributes=_PARTS)
     except ValueError:  # also a lone surrogate, which has no UTF-8 form
         return Invalid("bad_url", f"{_shown(url)} is not an absolute URL with a valid host (WHATWG URL Standard).")
-    scheme = parts["protocol"][:-1]
-    found = parts["hostname"]
+    href, found = parts["href"], parts["hostname"]
+    scheme = href.partition(":")[0]
     if not found:
         return Invalid("scheme", f"{_shown(url)} names no host: {scheme}: is not fetched from a server.")
     # Only special schemes have their host parsed; the opaque host of any other is brought to the same form here.
     host = _settled(found, parts["host_type"]) if scheme in _SPECIAL else canonical_host(found)
     if isinstance(host, Invalid):
         return host
-    href = parts["href"]
+    userinfo = "@" in href and any(ada_url.parse_url(href, attributes=_CREDENTIALS).values())
     address = literal(host)
     written = f"[{host}]" if isinstance(address, IPv6Address) else host
     if written != found:
         href = ada_url.replace_url(href, hostname=written)
     port = int(parts["port"]) if parts["port"] else DEFAULT_PORTS.get(scheme, 0)
-    return Target(href, scheme, host, port, address, bool(parts["username"] or parts["password"]))
+    return Target(href, scheme, host, port, address, userinfo)
 
 
 def canonical_host(text: str) -> str | Invalid:
