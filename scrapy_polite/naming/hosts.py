@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 
@@ -32,6 +33,9 @@ DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 #: Longer input is not worth parsing: no server takes a request line near this size.
 MAX_URL: Final = 1 << 16
+
+#: URLs whose reading is remembered: one request is named by robots.txt, referrer and admission, one after the other.
+REMEMBERED: Final = 256
 
 _LABEL = re.compile(r"[a-z0-9_-]+\Z")
 # What may not stand in a host that an operator types: ada-url would read it as the start of something else, or drop it.
@@ -88,6 +92,7 @@ class Invalid:
     detail: str
 
 
+@lru_cache(maxsize=REMEMBERED)
 def parse(url: str) -> Target | Invalid:
     """The canonical target of an absolute URL, or why there is none. Never raises, never asks the network."""
     if len(url) > MAX_URL:
