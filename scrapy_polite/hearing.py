@@ -135,7 +135,9 @@ class Hearing:
         self._heard.pop(site, None)
 
     def _of(self, site: str) -> _Heard:
-        heard = self._heard.setdefault(site, _Heard())
+        heard = self._heard.get(site)
+        if heard is None:
+            heard = self._heard[site] = _Heard()
         self._heard.move_to_end(site)
         if len(self._heard) > REMEMBERED:
             self._heard.popitem(last=False)
