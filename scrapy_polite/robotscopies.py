@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from typing import TYPE_CHECKING, Final
 
-from scrapy_polite.backoff.robotstxt import Known, asked_in, from_note
+from scrapy_polite.backoff.robotstxt import asked_in
 from scrapy_polite.limits.gcra import Demand, Wait
+from scrapy_polite.stores import robotsnotes
 from scrapy_polite.stores.base import StoreError
 
 if TYPE_CHECKING:
+    from scrapy_polite.backoff.robotstxt import Known
     from scrapy_polite.booker import Booker
 
 __all__ = ["Copies", "Lease"]
-
-logger = logging.getLogger(__name__)
-
-KIND: Final = "robots"
 
 LEASE: Final = 30_000_000
 """Microseconds for which nobody else asks. Whoever has asked gives back what is left of them; one that was killed cannot."""
@@ -35,22 +32,17 @@ class Copies:
 
     async def get(self, netloc: str) -> Known | None:
         """What is known, by whoever has asked last."""
-        subject = _subject(netloc)
         try:
-            notes = await self._booker.call(self._booker.store.notes, (subject,))
+            return await self._booker.call(robotsnotes.known, self._booker.store, netloc)
         except StoreError as error:
             self._booker.trouble(error)
             return None
-        note = notes.get(subject, {}).get(KIND)
-        return from_note(note) if note is not None else None
 
     async def keep(self, netloc: str, known: Known) -> None:
         try:
-            await self._booker.call(self._booker.store.note, _subject(netloc), KIND, known.note())
+            await self._booker.call(robotsnotes.keep, self._booker.store, netloc, known)
         except StoreError as error:
             self._booker.trouble(error)
-        except ValueError:
-            logger.info("%s/robots.txt is too long to be kept: every process reads it for itself", netloc)
 
     def lease(self, netloc: str) -> Lease:
         return Lease(self, self._booker, netloc)
@@ -70,7 +62,7 @@ class Lease:
         while not self.is_ours:
             # A slot of a key that nothing is sent for: the store gives it to one only, also across machines, and it passes by
             # itself where that one was killed.
-            want = (Demand(_subject(self._netloc), LEASE, 0),)
+            want = (Demand(robotsnotes.subject(self._netloc), LEASE, 0),)
             ends = time.monotonic() + LEASE / 1e6
             try:
                 (answer,) = await self._booker.call(self._booker.store.book, [want])
@@ -93,9 +85,5 @@ class Lease:
     def give_back(self) -> None:
         """Nobody has to wait for its end. Of one that has ended there is nothing to give back: another may have it."""
         if self.is_ours:
-            self._booker.give_back([(_subject(self._netloc), LEASE)], lambda: None)
+            self._booker.give_back([(robotsnotes.subject(self._netloc), LEASE)], lambda: None)
         self._ends = None
-
-
-def _subject(netloc: str) -> str:
-    return f"robots:{netloc}"

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 HANDLER = "scrapy.core.downloader.handlers.http2.H2DownloadHandler"
 
+ROOM_SOON = 0.005
+"""Seconds until it is looked again whether the client takes more of a body."""
+
 
 @dataclass
 class _Conversation:
@@ -137,8 +140,7 @@ class Http2Server(Server):
         if stream not in talk.asked:
             return
         if isinstance(what, bytes):
-            talk.h2.send_data(stream, what, end_stream=True)
-            del talk.asked[stream]
+            self._send(talk, stream, what)
             return
         talk.h2.send_headers(stream, [(":status", str(what.status)), ("content-type", "text/html"), *what.headers.items()])
         if self._pause:
@@ -147,6 +149,19 @@ class Http2Server(Server):
             self._say(talk, stream, what.body)
         if what.close:
             self._end(talk)
+
+    def _send(self, talk: _Conversation, stream: int, body: bytes) -> None:
+        """As much of it as the client has room for now; the rest soon."""
+        while True:
+            size = min(len(body), talk.h2.local_flow_control_window(stream), talk.h2.max_outbound_frame_size)
+            if body and not size:
+                heapq.heappush(talk.due, (time.monotonic() + ROOM_SOON, stream, body))
+                return
+            now, body = body[:size], body[size:]
+            talk.h2.send_data(stream, now, end_stream=not body)
+            if not body:
+                del talk.asked[stream]
+                return
 
     def _end(self, talk: _Conversation) -> None:
         if self._courteous:

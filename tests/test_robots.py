@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
+import random
 import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from loopback import FETCH, WIDTH, Answer, Arrival, Crawl, Server, crawl, start
+from loopback_http2 import HANDLER, Http2Server
 from scrapy.settings import Settings
 
-from scrapy_polite.backoff.robotstxt import AGAIN, DAY, REREAD, Known, from_note
+from scrapy_polite.backoff.robotstxt import AGAIN, DAY, REREAD, Known
 from scrapy_polite.config import Config
 from scrapy_polite.limits.gcra import Demand
 from scrapy_polite.planning import Planner
+from scrapy_polite.stores import robotsnotes
 from scrapy_polite.stores.base import open_store
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable
     from pathlib import Path
 
@@ -59,13 +64,13 @@ def store(tmp_path: Path) -> Store:
 def noted(server: Server, tmp_path: Path, known: Known) -> None:
     """As another process has left it."""
     kept = store(tmp_path)
-    kept.note(f"robots:{server.url}", "robots", known.note())
+    robotsnotes.keep(kept, server.url, known)
     kept.close()
 
 
 def note_of(server: Server, tmp_path: Path) -> Known:
     kept = store(tmp_path)
-    found = from_note(kept.notes([f"robots:{server.url}"])[f"robots:{server.url}"]["robots"])
+    found = robotsnotes.known(kept, server.url)
     kept.close()
     assert found is not None
     return found
@@ -220,6 +225,21 @@ def test_no_more_is_downloaded_than_is_parsed(tmp_path: Path) -> None:
         assert len((note_of(server, tmp_path).text or "").encode()) <= 500 * 1024
 
 
+def test_no_more_is_downloaded_over_http2_either(tmp_path: Path, tls_h2: ssl.SSLContext) -> None:
+    """The stream is reset, and the connection goes on."""
+    line = b"# " + b"x" * 97 + b"\n"
+    body = HIDDEN + line * 40_000 + b"Disallow: /\n"
+    with Http2Server(answers(Answer(body)), tls=tls_h2) as server:
+        options = {"DOWNLOAD_HANDLERS": {"https": HANDLER}, "DOWNLOAD_MAXSIZE": 1000}
+        done = fetch(server, tmp_path, **options)
+        assert pages(server) == ["/0", "/2"], done.log
+        assert asked(server) == 1
+        assert server.resets == ["/robots.txt"]
+        assert server.connections == 1
+        assert done.stats["downloader/response_bytes"] < 1_000_000
+        assert 499 * 1024 < len((note_of(server, tmp_path).text or "").encode()) <= 500 * 1024
+
+
 @pytest.mark.parametrize(
     ("body", "headers", "fetched"),
     [
@@ -309,6 +329,16 @@ def test_it_is_fetched_once_by_two_processes_at_once_and_by_later_ones(tmp_path:
         assert min(two - one for one, two in itertools.pairwise(times)) >= 0.3 - WIDTH
 
 
+def test_a_long_one_is_fetched_once_by_eight_processes(tmp_path: Path) -> None:
+    """Of 100 KB that cannot be packed."""
+    long = HIDDEN + b"# " + base64.b64encode(random.Random(1).randbytes(75_000)) + b"\n"
+    with Server(answers(Answer(long, wait=0.5))) as server:
+        done = at_once(8, server, tmp_path, f"sqlite:{tmp_path}/limits.sqlite")
+        assert asked(server) == 1, "".join(found.log for found in done)
+        assert [found.stats["robotstxt/forbidden"] for found in done] == [1] * 8
+        assert (note_of(server, tmp_path).text or "").encode() == long
+
+
 def test_it_is_fetched_once_with_a_store_in_postgres(tmp_path: Path, database: Database) -> None:
     with Server(answers(Answer(HIDDEN, wait=1.0))) as server:
         done = at_once(2, server, tmp_path, database.url)
@@ -384,11 +414,12 @@ def test_it_is_read_anew_in_the_middle_of_a_crawl_and_others_go_on_meanwhile(tmp
     source = """
 import time
 from scrapy_polite.backoff.robotstxt import REREAD, Known
+from scrapy_polite.stores import robotsnotes
 from scrapy_polite.stores.base import open_store
 class Spider(TestSpider):
     async def start(self):
         kept = open_store(self.settings["POLITE_STORE"])
-        kept.note("robots:{here}", "robots", Known("", time.time() - REREAD + 3).note())
+        robotsnotes.keep(kept, "{here}", Known("", time.time() - REREAD + 3))
         kept.close()
         for n in range(80):
             yield scrapy.Request("{here}/" + str(n), callback=self.answered, errback=self.failed)

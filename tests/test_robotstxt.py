@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import random
+import string
 
 import pytest
 from hypothesis import given
@@ -15,17 +17,20 @@ from scrapy_polite.backoff.robotstxt import (
     HOPS,
     LONGEST_INTERVAL,
     MOST,
+    PARTS,
     REREAD,
     SKEW,
     Known,
     after,
     asked_in,
-    from_note,
+    from_notes,
     interval,
+    more_notes,
     obeyed,
     outcome,
     text_of,
 )
+from scrapy_polite.stores.base import LONGEST_NOTE
 
 NOW = 1_800_000_000.0
 RULES = "User-agent: *\nDisallow: /private\n"
@@ -172,17 +177,36 @@ def test_the_least_time_between_two_starts(delay: float | None, requests: int, s
 )
 def test_what_is_noted_is_read_again(text: str | None, read: float, failures: int, failed: float) -> None:
     known = Known(text, read, failures, failed)
-    assert from_note(known.note()) == known
-    assert known.note().isascii()
+    assert from_notes(known.notes()) == known
+    assert all(note.isascii() for note in known.notes())
 
 
 @pytest.mark.parametrize(
-    "note", ["", "x", "[]", "{}", "null", "[1, 2, 3, 4]", '["x", 0, 0, 0]', "[null, NaN, 0, 0]", "[null, 0, -1, 0]"]
+    "note",
+    ["", "x", "[]", "{}", "null", "[1, 2, 3, 4]", '["x", 0, 0, 0]', '[null, NaN, 0, 0, 0, ""]', '[null, 0, -1, 0, 0, ""]'],
 )
 def test_a_note_of_something_else_is_none(note: str) -> None:
-    assert from_note(note) is None
+    assert from_notes([note]) is None
+    assert more_notes(note) == 0
+
+
+def incompressible(size: int) -> str:
+    chance = random.Random(1)
+    return "".join(chance.choices(string.ascii_letters + string.digits + "-_", k=size))
+
+
+def test_a_copy_that_cannot_be_packed_is_kept_in_several_notes_and_only_whole() -> None:
+    one, other = Known(incompressible(MOST), NOW), Known(incompressible(MOST)[::-1], NOW)
+    notes = one.notes()
+    assert 10 < len(notes) == 1 + more_notes(notes[0]) < PARTS
+    assert max(map(len, notes)) <= LONGEST_NOTE
+    assert from_notes(notes) == one
+    assert from_notes(notes[:-1]) is None
+    assert from_notes([*notes, ""]) is None
+    assert from_notes([*notes[:5], *other.notes()[5:]]) is None
+    assert len(Known("Disallow: /x\n" * 30_000, NOW).notes()) == 1
 
 
 def test_a_note_does_not_unpack_to_more_than_is_parsed() -> None:
-    assert from_note(Known("x" * MOST, NOW).note()) == Known("x" * MOST, NOW)
-    assert from_note(Known("x" * 20_000_000, NOW).note()) is None
+    assert from_notes(Known("x" * MOST, NOW).notes()) == Known("x" * MOST, NOW)
+    assert from_notes(Known("x" * 20_000_000, NOW).notes()) is None

@@ -10,6 +10,7 @@ All times are seconds of the wall clock: a day is shared with other machines, an
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import math
 import zlib
@@ -26,8 +27,9 @@ __all__ = [
     "Known",
     "after",
     "asked_in",
-    "from_note",
+    "from_notes",
     "interval",
+    "more_notes",
     "obeyed",
     "outcome",
     "text_of",
@@ -53,6 +55,12 @@ AGAIN: Final = (300.0, 900.0, 1_800.0, 3_600.0)
 
 DISALLOW_ALL: Final = "User-agent: *\nDisallow: /\n"
 
+PART: Final = 30_000
+"""Characters of a packed copy in one note: a store keeps longer notes of nothing."""
+
+PARTS: Final = 64
+"""Notes that a copy may take. Text of :data:`MOST` bytes that cannot be packed takes 23."""
+
 LONGEST_INTERVAL: Final = 100 * 365 * DAY
 """Seconds. What is wished for beyond is the same as for ever."""
 
@@ -75,10 +83,13 @@ class Known:
     failures: int = 0
     failed: float = 0.0
 
-    def note(self) -> str:
-        """As text, for :func:`from_note`; ASCII."""
-        packed = None if self.text is None else base64.b85encode(zlib.compress(self.text.encode("utf-8"))).decode("ascii")
-        return json.dumps([packed, self.read, self.failures, self.failed])
+    def notes(self) -> list[str]:
+        """As texts, for :func:`from_notes`; ASCII. Most have one: what is long goes on in more, each of the length of a note."""
+        if self.text is None:
+            return [json.dumps([None, self.read, self.failures, self.failed, 0, ""])]
+        packed = base64.b64encode(zlib.compress(self.text.encode("utf-8"))).decode("ascii")
+        begin, *rest = [packed[start : start + PART] for start in range(0, len(packed), PART)]
+        return [json.dumps([begin, self.read, self.failures, self.failed, len(rest), _mark(packed) if rest else ""]), *rest]
 
 
 def outcome(status: int | None, redirects: int = 0) -> Outcome:
@@ -134,20 +145,38 @@ def interval(delay: float | None, requests: int = 0, seconds: int = 0) -> float:
     return min(max(wished, 0.0), LONGEST_INTERVAL)
 
 
-def from_note(note: str) -> Known | None:
-    """What :meth:`Known.note` has written; None for what it has not."""
+def more_notes(first: str) -> int:
+    """How many notes there are after the first one."""
     try:
-        packed, read, failures, failed = json.loads(note)
+        more = json.loads(first)[4]
+    except (ValueError, TypeError, LookupError):
+        return 0
+    return more if isinstance(more, int) and 0 <= more < PARTS else 0
+
+
+def from_notes(notes: Sequence[str]) -> Known | None:
+    """What :meth:`Known.notes` has written; None for what it has not, such as the beginning of one copy and the end of another,
+    by a process that was killed in between."""
+    try:
+        begin, read, failures, failed, more, mark = json.loads(notes[0])
         text = None
-        if packed is not None:
+        if begin is not None:
+            packed = begin + "".join(notes[1:])
+            if len(notes) != 1 + more or (more and _mark(packed) != mark):
+                return None
             unpacking = zlib.decompressobj()
-            text = unpacking.decompress(base64.b85decode(packed), MOST + 1).decode("utf-8")
+            text = unpacking.decompress(base64.b64decode(packed, validate=True), MOST + 1).decode("utf-8")
             if not unpacking.eof:
                 return None  # Cut off, or more than anybody parses.
         known = Known(text, float(read), int(failures), float(failed))
-    except (ValueError, TypeError, AttributeError, OverflowError, zlib.error):
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, zlib.error):
         return None
     return known if math.isfinite(known.read) and math.isfinite(known.failed) and known.failures >= 0 else None
+
+
+def _mark(packed: str) -> str:
+    """By which the parts of one copy are known."""
+    return hashlib.sha256(packed.encode()).hexdigest()[:16]
 
 
 def _in_its_day(known: Known, now: float) -> bool:
