@@ -84,7 +84,7 @@ class Known:
     failed: float = 0.0
 
     def notes(self) -> list[str]:
-        """As texts, for :func:`from_notes`; ASCII. Most have one: what is long goes on in more, each of the length of a note."""
+        """As texts, for :func:`from_notes`; ASCII. Most have one: what is long goes on in more, none longer than a note."""
         if self.text is None:
             return [json.dumps([None, self.read, self.failures, self.failed, 0, ""])]
         packed = base64.b64encode(zlib.compress(self.text.encode("utf-8"))).decode("ascii")

@@ -15,6 +15,7 @@ from scrapy_polite.commands.explanation import Explainer
 from scrapy_polite.commands.fields import invalid
 from scrapy_polite.commands.lines import decoded, delivered, lines
 from scrapy_polite.commands.proxies import EnvironmentProxies
+from scrapy_polite.commands.robotsrules import RulesOf
 from scrapy_polite.commands.stores import existing_store
 from scrapy_polite.config import Config
 
@@ -41,10 +42,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(settings: BaseSettings, options: argparse.Namespace) -> int:
-    """Explain every URL, in order. 0 if nothing speaks against fetching them all; 1 if one is refused, or has no address."""
+    """Explain every URL, in order. 0 if nothing speaks against fetching them all; 1 if one is refused, has no address, or is
+    forbidden by a robots.txt that is obeyed."""
     config = Config.from_settings(settings)
     kept = None if options.offline else _looked_at(config)
-    explainer = Explainer(config, EnvironmentProxies(settings, config.proxies | config.trusted_proxies), kept)
+    proxies = EnvironmentProxies(settings, config.proxies | config.trusted_proxies)
+    explainer = Explainer(config, proxies, kept, RulesOf(settings))
     fast = OfflineLines(explainer) if options.offline and options.json else None
     width = shutil.get_terminal_size((0, 0)).columns
     # Run for each URL: while it stands still, standard input may be waited for, and SIGINT is heard.
@@ -69,7 +72,7 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
             else:
                 found = explained(url, wrong, listed)
                 answer = as_json(found) if options.json else as_text(found, width)
-                refused = found["admitted"] is False
+                refused = found["admitted"] is False or _forbidden(found)
             good = good and not refused
             yield f"{answer}\n".encode(encoding, "backslashreplace")
             if not options.offline:
@@ -81,6 +84,11 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
         loop.run_until_complete(_end(explainer))
         loop.close()
     return ended or (0 if good else 1)
+
+
+def _forbidden(found: Explanation) -> bool:
+    rules = found["robots"]
+    return rules is not None and rules["obeyed"] and rules["allowed"] is False
 
 
 def _looked_at(config: Config) -> Store | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any, Final
 
-from scrapy_polite.commands import hand
+from scrapy_polite.commands import hand, robotsrules
 from scrapy_polite.commands.paces import slowed
 from scrapy_polite.commands.words import moment, plural, seen, state
 from scrapy_polite.naming.hosts import display_host
@@ -60,6 +60,8 @@ def _facts(found: Explanation) -> Iterator[tuple[str, str]]:
         yield "" if found["allow"] is not None else "to allow", found["note"]
     yield from _looked_at(found)
     yield from _placed(found)
+    if found["robots"] is not None:
+        yield "robots.txt", robotsrules.as_text(found["robots"])
     yield from _planned(found)
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from scrapy_polite.commands.fields import Explanation, Judged, Named, Planned
     from scrapy_polite.commands.proxies import EnvironmentProxies
+    from scrapy_polite.commands.robotsrules import Rules, RulesOf
     from scrapy_polite.config import Config
     from scrapy_polite.naming.hosts import IPAddress, Target
     from scrapy_polite.politeness import Placed
@@ -53,8 +54,9 @@ MOST_POINTERS: Final = 4
 class Explainer:
     """Answers from the same politeness that a crawl uses, on a store that is only looked at: explaining writes nothing."""
 
-    def __init__(self, config: Config, proxies: EnvironmentProxies, kept: Store | None) -> None:
+    def __init__(self, config: Config, proxies: EnvironmentProxies, kept: Store | None, rules: RulesOf | None = None) -> None:
         self._config = config
+        self._rules = rules
         self._proxies = proxies
         self._own = OwnAddresses(time.monotonic)
         self._known: Known | None = None
@@ -82,7 +84,8 @@ class Explainer:
         target = parse(url)
         if isinstance(target, Invalid):
             return invalid(url, target)
-        found = self.offline(url)
+        robots = self._read_robots(url, target)
+        found: Explanation = {**self.offline(url), "robots": robots}
         if found["admitted"] is not False:
             await self._by_dns(found, url, target, pointers=pointers)
         return found
@@ -271,6 +274,20 @@ class Explainer:
         part = parts.get(folder, parts.get(""))
         told = {"because": None, "at": None} if part is None else {"because": part.because or None, "at": part.at}
         return {"key": account, "folder": folder, "behaviour": watching.behaviour(account, folder), **told}
+
+    def _read_robots(self, url: str, target: Target) -> Rules | None:
+        """What is known of the site's rules, as of other things that the store knows; their delays limit the site."""
+        if self._rules is None or self._known is None or target.scheme not in ("http", "https"):
+            return None
+        try:
+            found = self._rules.of(self._known.store, target.url)
+        except StoreError as error:
+            self._without_store(error)
+            return None
+        if found["obeyed"]:
+            site = self._politeness.site_of(url)
+            self._politeness.obey_delay(site, found["least"], f"the delay of {found['file']}", just_told=False)
+        return found
 
     def _stand(self, found: Explanation, keys: tuple[str, ...]) -> None:
         """When each key is due, and whether it is held."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypedDict
 
 if TYPE_CHECKING:
+    from scrapy_polite.commands.robotsrules import Rules
     from scrapy_polite.guard.trail import Check
     from scrapy_polite.limits.plan import Charge
     from scrapy_polite.naming.hosts import Invalid
@@ -83,6 +84,7 @@ class Found(TypedDict):
     keys: list[dict[str, Any]]
     paces: list[dict[str, Any]]
     hold: dict[str, Any] | None
+    robots: Rules | None
     due_in: float
 
 
@@ -135,6 +137,7 @@ def not_found() -> Found:
         "keys": [],
         "paces": [],
         "hold": None,
+        "robots": None,
         "due_in": 0.0,
     }
 

@@ -30,8 +30,8 @@ def span(seconds: float) -> str:
     return " ".join(part for part in parts[:2] if not part.startswith("0 "))
 
 
-def plural(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
+def plural(number: int, what: str, many: str = "") -> str:
+    return f"{number} {what if number == 1 else many or f'{what}s'}"
 
 
 def seen(text: str) -> str:
