@@ -14,14 +14,16 @@ import socket
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import signals
+from scrapy.exceptions import CloseSpider, DontCloseSpider
 
 from scrapy_polite import requestjson
+from scrapy_polite.agenda import wake_engine
 from scrapy_polite.plainrequest import TAKEN_UP, PlainRequests
-from scrapy_polite.puttingoff import FIRST, PuttingOff, images_of
+from scrapy_polite.puttingoff import ALL_HELD, FIRST, PuttingOff, images_of
 from scrapy_polite.stores.base import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator, Collection, Iterable
 
     from scrapy import Request
     from scrapy.core.engine import _Slot
@@ -59,6 +61,7 @@ class Deferring:
         politeness.deferring = self
         crawler.signals.connect(self._scheduled, signals.request_scheduled)
         crawler.signals.connect(self._closed, signals.spider_closed)
+        crawler.signals.connect(self._idle, signals.spider_idle)
 
     async def first(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """What was put off, and then what ``start`` has, but for the same requests."""
@@ -87,6 +90,24 @@ class Deferring:
             if self._is_open():  # Otherwise it is put back, with what else was never queued.
                 engine.crawl(request)
 
+    async def put_off_parked(self, keys: Collection[str]) -> None:
+        """These keys are parked: what waits for them in memory waits in the store, where a kill does not take it. Raises
+        ``StoreError``."""
+        if not self._is_open():
+            return
+        moved = await self._putting_off.put_off_now(keys)
+        if moved:
+            logger.info("Parked: %d requests wait in the store until their keys are released", len(moved))
+        names, gone = set(moved.values()), []
+        for request in moved:
+            before = self._queued.pop(request, None)
+            if before in names:
+                self._rows.pop(before, None)  # It is there again, and nobody's.
+            elif before is not None:
+                gone.append(before)
+        await self._done(gone)
+        wake_engine(self._crawler)  # There may be nothing left to do.
+
     def handed_out(self, request: Request) -> None:
         """The engine has it now."""
         fingerprint = self._queued.pop(request, None)
@@ -111,12 +132,22 @@ class Deferring:
 
     # -- inside
 
+    def _idle(self) -> None:
+        """Where all is held, whoever asks knows that, and what to close for."""
+        if self._politeness.all_held:
+            return
+        if self._putting_off.is_moving:
+            raise DontCloseSpider
+        if self._putting_off.has_put_off:
+            raise CloseSpider(ALL_HELD)
+
     async def _take(self) -> list[Request]:
         found = []
         for row, request in await self._read(self._putting_off.owner, AT_ONCE):
             self._rows[row.fingerprint] = row
             found.append(request.replace(priority=row.priority + FIRST, dont_filter=True))
             found[-1].meta.update({TAKEN_UP: row.fingerprint, "is_start_request": False})
+        self._putting_off.taken_up(self._rows)
         return found
 
     async def _read(self, owner: str, most: int) -> list[tuple[Deferred, Request]]:

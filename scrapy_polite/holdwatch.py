@@ -1,4 +1,5 @@
-"""What a crawl looks for once a second: holds that a person has ended, and whether nothing but held requests is left.
+"""What a crawl looks for once a second: holds that a person has ended, keys that are parked, and whether nothing but held
+requests is left.
 
 A spider whose every request waits for a hold that ends in an hour would idle for an hour. It closes instead, and what waits is
 put off (:mod:`scrapy_polite.puttingoff`), unless somebody answers ``spider_idle`` by ``DontCloseSpider``, as a spider does that
@@ -87,7 +88,8 @@ class HoldWatch:
                 take_at = time.monotonic() + TAKE_EVERY
 
     async def _hear_of_releases(self, agenda: Agenda) -> bool:
-        """Ask the store about the keys that we believe to be held. Whether a hold was ended."""
+        """Ask the store about the keys that we believe to be held. Whether a hold was ended. What waits for one that is parked
+        is put off."""
         now, told = time.monotonic(), agenda.told
         for key in [key for key, until in told.items() if until <= now]:
             del told[key]
@@ -100,7 +102,12 @@ class HoldWatch:
         self._asked.update(some)
         booker = self._politeness.booker
         asked_at, found = time.monotonic(), False
-        for key, peek in (await booker.call(booker.store.peek, some)).items():
+        peeks = await booker.call(booker.store.peek, some)
+        after = self._politeness.config.defer_after
+        parked = [key for key, peek in peeks.items() if peek.cause and peek.cause.kind == "parked" and peek.hold_in > after]
+        if parked:
+            await self._deferring.put_off_parked(parked)
+        for key, peek in peeks.items():
             due = asked_at + max(peek.due_in, peek.hold_in)
             if key in told and due + 1.0 < told[key]:
                 self._politeness.released(key, due - time.monotonic())

@@ -1,5 +1,6 @@
-"""Requests that are put off: what waits in memory when a spider closes goes into the store. With a ``JOBDIR`` the queue on disk
-keeps what waits in it, and only what did not fit there comes here, where it fits no better: its errback is told.
+"""Requests that are put off: what waits in memory when a spider closes goes into the store, and what waits for a key that is
+parked goes there while the spider runs, so that a kill does not take it. With a ``JOBDIR`` the queue on disk keeps what waits
+in it, and only what did not fit there comes here, where it fits no better: its errback is told.
 
 A spider that is stopped, or that closes because all that is left is held, puts off everything. One that closes for a reason of
 its own (``CLOSESPIDER_ITEMCOUNT``, ``CloseSpider``) was not to make the rest: then only what is held is put off, which it would
@@ -15,6 +16,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
 
 from twisted.python.failure import Failure
 
@@ -54,6 +56,9 @@ PATIENCE: Final = 30.0
 
 AGAIN: Final = 1.0
 
+SEARCH_EVERY: Final = 5.0
+"""Seconds after which it is looked again which of all sites wait for an origin that is parked."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Why:
@@ -73,6 +78,13 @@ class PuttingOff:
         self._plain = plain
         self.images: list[Request] = []
         """Images that are to be fetched by the next run: nothing is called back for them, and their items have gone on."""
+        self._early: dict[str, tuple[str, str]] = {}
+        """What this run has put off and not taken up again, by fingerprint: kind and key."""
+        self._moving: list[Request] = []
+        """Out of the queue, and not in the store yet."""
+        self._unfit: WeakSet[Request] = WeakSet()
+        self._search_at = 0.0
+        self._turn = asyncio.Lock()
 
     @property
     def owner(self) -> str:
@@ -80,19 +92,82 @@ class PuttingOff:
         spider = self._crawler.spider
         return owner_of(self._crawler.settings["BOT_NAME"], spider.name if spider is not None else "")
 
+    @property
+    def is_moving(self) -> bool:
+        return bool(self._moving)
+
+    @property
+    def has_put_off(self) -> bool:
+        """Whether requests of this run wait in the store while it goes on."""
+        return bool(self._early)
+
+    def taken_up(self, fingerprints: Iterable[str]) -> None:
+        """They are in the store no more, but for as long as they are under way."""
+        for fingerprint in fingerprints:
+            self._early.pop(fingerprint, None)
+
+    async def put_off_now(self, keys: Collection[str]) -> dict[Request, str]:
+        """What waits in memory for keys that are parked, though the spider goes on; by what names they are in the store now.
+        What does not fit stays where it is. Raises ``StoreError``: then all of it does."""
+        queues = self._queues()
+        queue = queues[0]
+        if not isinstance(queue, OriginQueue) or queues[1] is not None:
+            return {}
+        sites = [site for site in self._sites_of(keys) if site in queue]
+        found: dict[Request, str] = {}
+        async with self._turn:
+            some = list(queue.drain(sites))
+            self._moving = [request for request in some if request not in self._unfit]
+            stays = [request for request in some if request in self._unfit]
+            try:
+                for start in range(0, len(self._moving), AT_ONCE):
+                    part = self._moving[start : start + AT_ONCE]
+                    whys = await self._politeness.booker.call(self._whys, part)
+                    rows, unfit = self._rows(self.owner, part, whys, "")
+                    self._unfit.update(unfit)
+                    stays += unfit
+                    await self._politeness.booker.call(self._write, list(rows.values()))
+                    self._early |= {name: (row.kind, row.key) for name, row in rows.items()}
+                    found |= dict(zip(_but(part, unfit), rows, strict=True))
+            finally:
+                # The spider may have begun to close meanwhile, and nobody looks into the queue twice.
+                left = [request for request in self._moving if request not in found and request not in self._unfit]
+                for request in (*stays, *left):
+                    queue.push(request)
+                self._moving = []
+        return found
+
+    def _queues(self) -> list[Any]:
+        """In memory, and on disk."""
+        slot = self._crawler.engine._slot if self._crawler.engine is not None else None
+        return [getattr(getattr(slot, "scheduler", None), name, None) for name in ("mqs", "dqs")]
+
+    def _sites_of(self, keys: Collection[str]) -> Collection[str]:
+        """Of a site that is parked itself, and of the many that wait for an origin."""
+        agenda = self._politeness.agenda
+        wide = {key for key in keys if key.startswith("origin:")}
+        if not wide or agenda is None or time.monotonic() < self._search_at:
+            return keys
+        self._search_at = time.monotonic() + SEARCH_EVERY
+        return {*keys, *(site for site in agenda.waiting_sites() if not wide.isdisjoint(self._politeness.keys_of(site) or ()))}
+
     async def close(self, reason: str, taken: Collection[str], never: Sequence[Deferred]) -> Collection[str] | None:
         """Put off what waits, and say how much. Answers the fingerprints that were written; None if the store cannot answer.
 
         ``taken``: fingerprints of what was taken up and is not done. ``never``: rows of what was taken up and never came into a
         queue, which go back as they are.
         """
-        slot = self._crawler.engine._slot if self._crawler.engine is not None else None
-        queues = [getattr(getattr(slot, "scheduler", None), name, None) for name in ("mqs", "dqs")]
+        async with self._turn:
+            return await self._close(reason, taken, never)
+
+    async def _close(self, reason: str, taken: Collection[str], never: Sequence[Deferred]) -> Collection[str] | None:
+        queues = self._queues()
         requests = list(queues[0].drain()) if isinstance(queues[0], OriginQueue) else []
         in_queue, sites = _left(queues[1])
         if in_queue:
             logger.info("In the JOBDIR: %d requests of %d sites wait for the next run", in_queue, sites)
         if not requests and not never and not self.images:
+            self._say([], 0)
             return ()
         end = time.monotonic() + PATIENCE
         whys = await self._patiently(end, partial(self._whys, [*requests, *self.images])) or {}
@@ -101,7 +176,11 @@ class PuttingOff:
             for request in requests
             if reason in KEEPS_ALL or request.meta.get(TAKEN_UP) in taken or self._why(request, whys, reason).seconds
         ]
-        rows = [*self._rows(self.owner, kept, whys, reason), *self._rows(images_of(self.owner), self.images, whys, reason)]
+        found, unfit = self._rows(self.owner, kept, whys, reason)
+        images, _ = self._rows(images_of(self.owner), self.images, whys, reason)
+        kept = _but(kept, unfit)
+        self._fail(unfit, "it cannot be written down, so it was not put off")
+        rows = [*found.values(), *images.values()]
         written = [*rows, *never]
         for start in range(0, len(written), AT_ONCE):
             some = written[start : start + AT_ONCE]
@@ -149,8 +228,10 @@ class PuttingOff:
         site = self._politeness.site_of(request.url)
         return whys.get(site) or _Why(site, "closed", f"the spider closed ({reason})", 0.0)
 
-    def _rows(self, owner: str, requests: list[Request], whys: dict[str, _Why], reason: str) -> list[Deferred]:
-        """What does not fit is taken out of ``requests``, and its errback called."""
+    def _rows(
+        self, owner: str, requests: Sequence[Request], whys: dict[str, _Why], reason: str
+    ) -> tuple[dict[str, Deferred], list[Request]]:
+        """By their names, in the order of the requests; and what does not fit."""
         rows: dict[str, Deferred] = {}
         unfit, now = [], time.time()
         for request in requests:
@@ -162,7 +243,7 @@ class PuttingOff:
                 continue
             why = self._why(request, whys, reason)
             ordinal, name = 1, fingerprint
-            while name in rows:  # Twice the same, and both are to be made.
+            while name in rows or name in self._early:  # Twice the same, and both are to be made.
                 ordinal += 1
                 name = f"{fingerprint}.{ordinal}"
             priority = request.priority - (FIRST if TAKEN_UP in request.meta else 0)
@@ -181,9 +262,7 @@ class PuttingOff:
                 now,
                 text,
             )
-        requests[:] = [request for request in requests if request not in set(unfit)]
-        self._fail(unfit, "it cannot be written down, so it was not put off")
-        return list(rows.values())
+        return rows, unfit
 
     def _fail(self, requests: Iterable[Request], why: str) -> None:
         """Nobody takes what an errback yields any more."""
@@ -198,16 +277,17 @@ class PuttingOff:
                     logger.exception("The errback of %s", request)
 
     def _say(self, rows: Sequence[Deferred], dropped: int) -> None:
-        if rows:
+        whys = [*((row.kind, row.key) for row in rows), *self._early.values()]
+        if whys:
             if self._crawler.stats is not None:
-                self._crawler.stats.inc_value("polite/deferred", len(rows))
-            kinds = Counter(row.kind for row in rows)
-            keys = Counter(kind for kind, _ in {(row.kind, row.key) for row in rows})
+                self._crawler.stats.inc_value("polite/deferred", len(whys))
+            kinds = Counter(kind for kind, _ in whys)
+            keys = Counter(kind for kind, _ in set(whys))
             told = ", ".join(f"{kind} {count} of {keys[kind]}" for kind, count in sorted(kinds.items()))
             where = "the next run of the spider takes them up, `scrapy polite deferred` lists them"
             if self._politeness.config.store == "memory:":
                 where = "POLITE_STORE is memory:, so the end of this process forgets them"
-            logger.info("Put off: %d requests of %d keys (%s); %s", len(rows), sum(keys.values()), told, where)
+            logger.info("Put off: %d requests of %d keys (%s); %s", len(whys), sum(keys.values()), told, where)
         if dropped:
             logger.info("Not put off, since the spider was to close and nothing held them: %d requests", dropped)
 
@@ -220,6 +300,11 @@ def owner_of(project: str, spider: str) -> str:
 def images_of(owner: str) -> str:
     """Under what the images are put off whose items have gone on."""
     return f"{owner} images"
+
+
+def _but(requests: Iterable[Request], those: Collection[Request]) -> list[Request]:
+    without = set(those)
+    return [request for request in requests if request not in without]
 
 
 def _name_of(method: Any) -> str:

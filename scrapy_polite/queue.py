@@ -16,7 +16,7 @@ from scrapy_polite.politeness import Politeness
 from scrapy_polite.shelves import InMemory, OnDisk, Shelf
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -83,9 +83,9 @@ class OriginQueue:
         """What the site would send next, for whoever must look at it before."""
         return self._shelf.peek(site) if site in self._shelf else None
 
-    def drain(self) -> Iterator[Request]:
-        """All that waits, whether it is due or not."""
-        for site in self._shelf.sites():
+    def drain(self, sites: Iterable[str] | None = None) -> Iterator[Request]:
+        """All that waits, or what waits for these sites, whether it is due or not."""
+        for site in self._shelf.sites() if sites is None else sites:
             while site in self._shelf and (request := self._take(site)) is not None:
                 yield request
 
