@@ -8,16 +8,19 @@ READY := $(VENV)/.ready
 SCRAPYD_READY := $(SCRAPYD)/.ready
 # How many tests run at the same time.
 JOBS ?= 2
+# The seeds of the moments at which crawls are ended: so many times three crawls of thirteen runs each.
+SOAK ?= 1 2 3 4 5 6 7 8
 # How long each fuzz run lasts.
 FUZZ_SECONDS ?= 60
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test fuzz compare bench-limits bench-origins bench-pace edges lint types docs clean
+.PHONY: help demo test soak-accounting fuzz compare bench-limits bench-origins bench-pace edges lint types docs clean
 
 help:
 	@echo 'make demo      set up, crawl the town politely, and prove it (DEMO="--short" for a quick one)'
 	@echo 'make test      set up, and run the tests (PYTEST="-k wire" for some)'
+	@echo 'make soak-accounting  crawls that are ended at random, again and again, and the sum of their requests (SOAK="1 2" seeds)'
 	@echo 'make fuzz      look for URLs that break the names, for FUZZ_SECONDS (default 60)'
 	@echo 'make compare   the same town with stock Scrapy, with AutoThrottle, and with scrapy_polite: one table'
 	@echo 'make bench-limits  what the limits cost and how well they are kept (BENCH="--short" for a quick one)'
@@ -69,6 +72,11 @@ test: $(READY) $(SCRAPYD_READY) chromium nginx
 	@$(HERE) chromium >/dev/null || without='not chromium'; \
 		$(HERE) nginx >/dev/null || without="$${without:+$$without and }not nginx"; \
 		set -x; $(BIN)/python -m pytest -q -n $(JOBS) -m "$${without:-}" $(PYTEST)
+
+# It says of each seed what was done. A seed that fails is a crawl that can be repeated, as far as signals come in time.
+soak-accounting: $(READY)
+	POLITE_SOAK="$(SOAK)" $(BIN)/python -m pytest -q -rP --show-capture=stdout -n $(JOBS) --timeout=900 -k at_random \
+		tests/test_accounting.py $(PYTEST)
 
 # Atheris has wheels for some versions of Python only; without it the inputs are mutated at random.
 fuzz: $(READY)

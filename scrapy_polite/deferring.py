@@ -80,7 +80,6 @@ class Deferring:
 
     async def look(self) -> None:
         """Keep what was taken, and take up what has become free since: by its time, by a person, by the death of a run."""
-        await self._settle()
         if self._has_taken:
             await self._tell("renew_deferred", self._run, LEASE)
         engine = self._crawler.engine
@@ -194,7 +193,7 @@ class Deferring:
         if duplicates is not None:
             duplicates.request_seen(request)
 
-    async def _settle(self) -> None:
+    async def settle(self) -> None:
         """Forget what the engine has finished with, as the queue on disk does; there is no signal for it."""
         slot = self._slot()
         if slot is not None and self._out:
@@ -217,7 +216,7 @@ class Deferring:
             booker.trouble(error)
 
     async def _closed(self, reason: str) -> None:
-        await self._settle()
+        await self.settle()
         queued = set(self._queued.values())
         # What was taken and never queued, because a middleware of the project's dropped it, or the spider closed before.
         never = [row for name, row in self._rows.items() if name not in queued]

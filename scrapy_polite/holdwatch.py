@@ -80,6 +80,7 @@ class HoldWatch:
                     if await self._hear_of_releases(agenda):
                         take_at = 0.0
                     await self._close_if_all_is_held(agenda)
+                await self._deferring.settle()
             except StoreError:
                 self._still = False
                 continue  # Whoever wants a slot says so.
