@@ -24,6 +24,7 @@ SHORT = {
     "crawl": ["--short"],
     "simulate": ["--short"],
     "pace": ["--short"],
+    "heldsite": ["--short"],
     "naming": ["--short"],
     "explain": ["--short"],
     "costs": ["--short"],

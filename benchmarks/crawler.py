@@ -4,8 +4,8 @@
 
 The job: ``settings``; ``patterns`` of URLs, taken in turns for the ``numbers`` from the first to before the last; and maybe
 ``busy`` (share, seconds per callback), ``profile`` (a file for cProfile's figures), ``ready`` and ``go`` (files to write and to
-wait for). Its result goes to ``out``: {"seconds", "cpu", "answers", "errors", "stats"}, of the time from the spider's start to
-its end.
+wait for). Its result goes to ``out``: {"seconds", "cpu", "answers", "errors", "stats", "ended"}, of the time from the spider's
+start to its end; ``ended`` is on CLOCK_MONOTONIC.
 """
 
 from __future__ import annotations
@@ -88,6 +88,7 @@ class Pages(scrapy.Spider):
         assert self.crawler.stats is not None
         stats = {key: value for key, value in self.crawler.stats.get_stats().items() if isinstance(value, int | float)}
         found = {"seconds": seconds, "cpu": cpu, "answers": self.answers, "errors": dict(self.errors), "stats": stats}
+        found["ended"] = time.monotonic()
         Path(self.job["out"]).write_text(json.dumps(found), encoding="utf-8")
 
 

@@ -1,9 +1,9 @@
 """The server of the benchmarks, in a process of its own: tiny pages, answered at once, on one port of some loopback addresses.
 
-    python -m benchmarks.server ADDRESS ... [--tls]
+    python -m benchmarks.server ADDRESS ... [--tls] [--holds ADDRESS]
 
 Prints its port, then answers each line of its standard input with the arrivals so far, as JSON: [stamp of the kernel on
-CLOCK_MONOTONIC, address, path]. Ends when its standard input does.
+CLOCK_MONOTONIC, address, path]. Ends when its standard input does. The address that holds says 429 and ``Retry-After: 3600``.
 """
 
 from __future__ import annotations
@@ -29,14 +29,17 @@ from town.stamping import Listener, connection_of  # noqa: E402
 
 PAGE = b"<html><body><p>A page.</p></body></html>"
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%b" % (len(PAGE), PAGE)
+HOLD = b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n"
 END = b"\r\n\r\n"
 
 
 class Visit(asyncio.Protocol):
-    """Requests without bodies, one after the other. ``arrivals`` None: nobody asks for them."""
+    """Requests without bodies, one after the other. ``arrivals`` None: nobody asks for them. ``holds``: the address that says
+    to come back in an hour."""
 
-    def __init__(self, arrivals: list[tuple[float, str, str]] | None) -> None:
+    def __init__(self, arrivals: list[tuple[float, str, str]] | None, holds: str = "") -> None:
         self._arrivals = arrivals
+        self._holds = holds
         self._received = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -52,10 +55,10 @@ class Visit(asyncio.Protocol):
                 connection = connection_of(self._transport)
                 assert connection is not None
                 self._arrivals.append((connection.stamp, self._address, head.split(b" ", 2)[1].decode()))
-            self._transport.write(ANSWER)
+            self._transport.write(HOLD if self._address == self._holds else ANSWER)
 
 
-async def serve(addresses: Sequence[str], tls: bool, stamps: bool) -> None:
+async def serve(addresses: Sequence[str], tls: bool, stamps: bool, holds: str) -> None:
     context = None
     if tls:
         import trustme
@@ -65,7 +68,7 @@ async def serve(addresses: Sequence[str], tls: bool, stamps: bool) -> None:
     loop = asyncio.get_running_loop()
     arrivals: list[tuple[float, str, str]] | None = [] if stamps else None
     for listener in listening(addresses, Listener if stamps else socket.socket):
-        await loop.create_server(lambda: Visit(arrivals), sock=listener, ssl=context)
+        await loop.create_server(lambda: Visit(arrivals, holds), sock=listener, ssl=context)
         port = listener.getsockname()[1]
     print(port, flush=True)
     lines = asyncio.StreamReader()
@@ -94,11 +97,12 @@ def listening(addresses: Sequence[str], kind: type[socket.socket]) -> list[socke
 
 
 class Server:
-    """``with Server(addresses) as server``: it runs, at ``server.port``. ``stamps``: arrivals are written down."""
+    """``with Server(addresses) as server``: it runs, at ``server.port``. ``stamps``: arrivals are written down. ``holds``: one
+    of the addresses, which holds for an hour."""
 
-    def __init__(self, addresses: Sequence[str], *, tls: bool = False, stamps: bool = True) -> None:
+    def __init__(self, addresses: Sequence[str], *, tls: bool = False, stamps: bool = True, holds: str = "") -> None:
         self._addresses = addresses
-        self._options = ["--tls"] * tls + ["--no-stamps"] * (not stamps)
+        self._options = ["--tls"] * tls + ["--no-stamps"] * (not stamps) + ["--holds", holds] * bool(holds)
         self._scheme = "https" if tls else "http"
 
     def __enter__(self) -> Server:
@@ -145,8 +149,9 @@ def main() -> None:
     parser.add_argument("addresses", nargs="+")
     parser.add_argument("--tls", action="store_true")
     parser.add_argument("--no-stamps", action="store_true")
+    parser.add_argument("--holds", default="")
     options = parser.parse_args()
-    asyncio.run(serve(options.addresses, options.tls, not options.no_stamps))
+    asyncio.run(serve(options.addresses, options.tls, not options.no_stamps, options.holds))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from scrapy_polite.origins.links import origin_name
 from scrapy_polite.recalling import Expiring, Met, Recalling
 from scrapy_polite.remembering import Remembering
 from scrapy_polite.stores.base import Kept
-from scrapy_polite.stores.paces import merge
+from scrapy_polite.stores.paces import merge, split
 from scrapy_polite.telemetry.events import Merged
 
 if TYPE_CHECKING:
@@ -216,9 +216,9 @@ class Crowds(Recalling):
         elif change.kind == "part":
             # For a moment one: so it starts from the due time and the hold of what it was a part of.
             self._booker.owe(lambda: store.merge(name, into))
-            self._booker.owe(lambda: store.split(name, into))
+            self._booker.owe(lambda: split(store, name, into))
         elif not self._rulings.joins(name, into):
-            self._booker.owe(lambda: store.split(name, into))
+            self._booker.owe(lambda: split(store, name, into))
             if self._ledger is not None:
                 self._ledger.record(Merged(self._booker.now(), name, name))
         logger.info("Origins: %s: %s: %s", change.kind, f"{name} and {into}", change.because)

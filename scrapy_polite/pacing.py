@@ -52,6 +52,11 @@ FIRST_MINUTE: Final = 60.0
 """Seconds after which a first contact is over, though too few good answers were heard to learn anything from: there may be
 none, but redirects, or answers of an edge that does not say what it has fetched."""
 
+NO_LOAD: Final = frozenset(("dns", "tls", "parked"))
+"""Kinds of holds that say nothing of what a server can take: no name server, or no certificate, becomes better by fewer
+requests; and of a key that is parked the refusals have told. A connection that fails may tell: of a queue that is full, or of
+a firewall that counts."""
+
 ONE_HOLD: Final = 60.0
 """Seconds in which the holds of an origin's sites are one: several of them are refused in one block, and then the origin is."""
 
@@ -98,7 +103,7 @@ class _Row:
         """The state in the store with these observations as well, which made ``here`` of what was known of the store's."""
         if known == self.shared:
             return here  # Nobody else has told anything, and nothing has to be made twice.
-        state = self.first if known is None else known
+        state = self.first if known is None else _begun(known, self.first)
         for observation in untold:
             state = observation(state)
         return state
@@ -197,9 +202,9 @@ class Pacing:
             return
         self._observe(ticket, outcome, ticket.answered)
 
-    def held(self, origin: str | None, key: str, seconds: float) -> None:
-        """A hold of an origin, or of one of its sites: what follows it goes at half the rate."""
-        if not self.on or origin is None or not origin.startswith("origin:"):
+    def held(self, origin: str | None, key: str, seconds: float, kind: str = "") -> None:
+        """A hold of an origin, or of one of its sites: what follows it goes at half the rate, if its kind tells of load."""
+        if not self.on or origin is None or not origin.startswith("origin:") or kind in NO_LOAD:
             return
         now = self._clock()
         begins = self._held.get(key, 0.0) <= now and now - self._walled.get(origin, -ONE_HOLD) >= ONE_HOLD
@@ -246,7 +251,8 @@ class Pacing:
         if row is None:
             first = self._first(origin, rate)
             shared = self._met.get(origin, {}).get(kind)
-            row = rows[kind] = _Row(origin, kind, rate, first, shared, first if shared is None else shared, self._clock())
+            state = first if shared is None else _begun(shared, first)
+            row = rows[kind] = _Row(origin, kind, rate, first, shared, state, self._clock())
         row.rate = rate
         return row
 
@@ -329,6 +335,11 @@ class Pacing:
                 state = observation(state)
             row.state = state
         return True
+
+
+def _begun(state: State, first: State) -> State:
+    """Of what nothing was heard yet, not even where it was a part of something else: it begins as slowly as others do."""
+    return state if state.at is not None else state._replace(slow=max(state.slow, first.slow))
 
 
 def _contacted(state: State) -> State:

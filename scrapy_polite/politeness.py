@@ -284,7 +284,7 @@ class Politeness(Admission):
             # In force from the store's answer on; its end was reckoned at some moment since `before`.
             event = HeldEvent(self.booker.now(), key, before + round(seconds * 1e6), cause.kind, cause.reason)
             self.ledger.record(event)
-        self.pacing.held(self._origin_of(key), key, seconds)
+        self.pacing.held(self._origin_of(key), key, seconds, cause.kind)
         if self.agenda is not None:
             self.agenda.held(key, seconds)
         logger.info("Hold: %s for %.1f s (%s: %s)", key, seconds, cause.kind, cause.reason)

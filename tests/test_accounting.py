@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -80,7 +81,7 @@ def test_the_sum_is_right_after_ends_at_random_with_a_jobdir(seed: int, tmp_path
         told = list(world.ends_at_random(random.Random(seed), RUNS, anew=True))
         with world.start() as running:
             last = running.end(120)
-        print(f"seed {seed}", *told, sep="\n")
+        sys.stdout.write("\n".join([f"seed {seed}", *told, ""]))
         said = "\n".join([f"seed {seed}", *told, last.log])
         assert last.stats["finish_reason"] == "polite_deferred", said
         ended, waiting = world.ended(), world.in_the_queue()
@@ -117,7 +118,7 @@ def test_the_sum_is_right_after_ends_at_random_of_what_was_put_off(
         world.a_minute_passes()
         with world.start(anew=False) as running:
             last = running.end(120)
-        print(*told, sep="\n")
+        sys.stdout.write("\n".join([*told, ""]))
         said = "\n".join([*told, last.log])
         assert sorted(world.put_off()) == sorted(world.held), said
         assert set(world.ended()) == world.urls - world.held, said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ from scrapy_polite.politeness import Politeness
 from scrapy_polite.stores.base import Kept, Ruling, StoreError, open_store
 from scrapy_polite.stores.memory import MemoryStore
 from scrapy_polite.stores.obeying import enact
-from scrapy_polite.stores.paces import change, merge, paces
+from scrapy_polite.stores.paces import change, merge, paces, split
 from scrapy_polite.ticket import Ticket
 
 if TYPE_CHECKING:
@@ -383,6 +384,21 @@ def test_what_follows_a_hold_goes_at_half_the_rate_once_for_one_block(shared: Sh
     assert crawl.pace(key="bucket:s3/photos") == 1
 
 
+@pytest.mark.parametrize(
+    ("kind", "pace"),
+    [(kind, 2) for kind in ("rate_limited", "challenge", "denied", "error", "timeout", "reset", "connect")]
+    + [(kind, 1) for kind in ("dns", "tls", "parked")],
+)
+def test_a_hold_slows_what_follows_only_if_its_kind_tells_of_the_load(shared: Shared, kind: str, pace: float) -> None:
+    crawl = Crawl(shared)
+    warm(crawl)
+    crawl.pacing.held(ORIGIN, SITE, 7 * 86_400.0, kind)
+    assert crawl.pace() == pace
+    shared.time += 2 * ONE_HOLD
+    crawl.pacing.held(ORIGIN, "site:b.test", 60, "rate_limited")
+    assert crawl.pace() == pace * 2, "and a week of parking hides no hold that tells of it"
+
+
 def test_a_hold_slows_kinds_that_only_another_process_has_asked_for(shared: Shared) -> None:
     one, two = Crawl(shared), Crawl(shared)
     warm(one)
@@ -435,6 +451,46 @@ def test_a_person_who_joins_two_origins_keeps_the_more_careful_pace(store: Store
     change(store, "origin:one", "page", lambda _: two)
     enact(store, Ruling("origin:one", "join", "origin:two", "ann", "one company", clock.wall(), None), None)
     assert paces(store, ["origin:two"]) == {"origin:two": {"page": two}}
+
+
+@pytest.mark.parametrize(("seconds", "least"), [(0.5, 6), (0.1, 4)])
+def test_a_part_that_is_split_off_begins_no_faster_than_the_whole_was_and_learns_anew(
+    shared: Shared, seconds: float, least: float
+) -> None:
+    """The whole is slowed, or at its rate: then the part begins as any origin that is new."""
+    crawl = Crawl(shared)
+    warm(crawl)
+    crawl.answer(seconds, 100)
+    whole = crawl.pace()
+    crawl.told()
+    part = "origin:part.test"
+    enact(shared, Ruling("part.test", "split", part, "ann", "their own server", 0.0, None), ORIGIN)
+    later = Crawl(shared)
+    asyncio.run(later.pacing.meet(part))
+    assert later.pace(key=part) == pytest.approx(max(least, whole), rel=0.05)
+    later.answer(0.02, 8, key=part)
+    assert later.pacing.known(part)["page"].base == pytest.approx(math.log(0.02)), "a server of its own"
+    shared.time += 61
+    later.answer(0.02, 1, key=part)
+    assert (later.pace(key=part) > 3) == (seconds > 0.1), "it comes back over minutes, and not at once"
+    for _ in range(60):
+        shared.time += 60
+        later.answer(0.02, 30, key=part)
+    assert later.pace(key=part) < 1.5
+
+
+def test_what_was_not_one_is_not_slowed_by_being_split(store: Store) -> None:
+    change(store, "origin:one", "page", lambda _: slow_state(2))
+    split(store, "origin:two", "origin:one")
+    assert paces(store, ["origin:two"]) == {}
+    store.merge("origin:two", "origin:one")
+    split(store, "origin:two", "origin:one")
+    found = paces(store, ["origin:two"])["origin:two"]["page"]
+    assert (found.slow, found.base, found.at) == (pytest.approx(slow_state(2).careful), None, None)
+    heard = found._replace(slow=0.1, wall=0.0, at=1.0)
+    change(store, "origin:two", "page", lambda _: heard)
+    split(store, "origin:two", "origin:one")  # It may be told again.
+    assert paces(store, ["origin:two"])["origin:two"] == {"page": heard}
 
 
 # -- for people

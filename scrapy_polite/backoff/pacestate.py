@@ -104,6 +104,16 @@ def merged(one: State, other: State) -> State:
     return best._replace(wall=wall, walls=max(one.walls, other.walls), slow=max(best.slow, wall))
 
 
+def parted(whole: State) -> State:
+    """The state of what was a part of another key and stands by itself now: no faster than the whole was, for a while.
+
+    What was measured of the whole is not true of the part: it learns its own baseline. How much slower it goes meanwhile
+    comes back over minutes, as after a hold; nothing was heard of it yet (`at`).
+    """
+    slow = min(_SLOW[1], max(whole.wall, whole.careful))
+    return State(slow, wall=slow, walls=max(1, whole.walls) if slow else 0)
+
+
 def _rank(state: State) -> tuple[float, ...]:
     # What follows the first two only makes the choice the same whichever comes first.
     return (state.careful, state.answers, *(-math.inf if value is None else value for value in state))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .paces import merge
+from .paces import merge, split
 
 if TYPE_CHECKING:
     from .base import Ruling, Store
@@ -30,7 +30,7 @@ def enact(store: Store, ruling: Ruling, left: str | None) -> None:
     if ruling.verb == "split" and left is not None:
         # For a moment one with the old one: so it starts from its due time and hold, and nobody bursts through either.
         store.merge(ruling.origin, left)
-        store.split(ruling.origin, left)
+        split(store, ruling.origin, left)
     elif ruling.verb == "join" and ruling.subject.startswith("origin:"):
         merge(store, ruling.subject, ruling.origin)
 
@@ -45,7 +45,7 @@ def undo(store: Store, ruling: Ruling) -> None:
             # Back where its evidence places it, not before either of both is due.
             merge(store, ruling.origin, kept.origin)
     elif ruling.subject.startswith("origin:"):
-        store.split(ruling.subject, ruling.origin)
+        split(store, ruling.subject, ruling.origin)
     store.unrule(ruling.subject)
 
 

@@ -6,14 +6,14 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from scrapy_polite.backoff.pacestate import State, as_row, from_row, merged
+from scrapy_polite.backoff.pacestate import State, as_row, from_row, merged, parted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from .base import Store
 
-__all__ = ["change", "merge", "paces"]
+__all__ = ["change", "merge", "paces", "split"]
 
 _NOTE: Final = "pace:"
 """What the kind of such a note begins with."""
@@ -49,6 +49,16 @@ def merge(store: Store, name: str, into: str) -> None:
         for kind, state in paces(store, [younger]).get(younger, {}).items():
             change(store, older, kind, partial(_careful, state))
     store.merge(name, into)
+
+
+def split(store: Store, name: str, of: str) -> None:
+    """`Store.split`, at which the part does not become faster than the whole was. It may be told again, by anybody."""
+    standing = store.standing([name, of])
+    whole = standing[of]
+    store.split(name, of)
+    if standing[name] == whole != name:
+        for kind, state in paces(store, [whole]).get(whole, {}).items():
+            change(store, name, kind, partial(_careful, parted(state)))
 
 
 def _careful(state: State, known: State | None) -> State:
