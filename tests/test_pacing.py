@@ -472,7 +472,7 @@ def test_a_part_that_is_split_off_begins_no_faster_than_the_whole_was_and_learns
     assert later.pacing.known(part)["page"].base == pytest.approx(math.log(0.02)), "a server of its own"
     shared.time += 61
     later.answer(0.02, 1, key=part)
-    assert (later.pace(key=part) > 3) == (seconds > 0.1), "it comes back over minutes, and not at once"
+    assert later.pace(key=part) > 3, "it comes back over minutes, and not at once"
     for _ in range(60):
         shared.time += 60
         later.answer(0.02, 30, key=part)
