@@ -1,4 +1,5 @@
-"""A store of each kind for one test, with a clock that the test moves: `store` and `clock` are fixtures."""
+"""A store of each kind for one test, with a clock that the test moves: `store` and `clock` are fixtures.
+`place` is one for processes: the URL of a store on disk or in a database."""
 
 from __future__ import annotations
 
@@ -68,6 +69,15 @@ def other(store: Store, request: pytest.FixtureRequest, clock: Clock) -> Iterato
         other = open_store(request.getfixturevalue("database").url)
     yield other
     other.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a store that processes can share."""
+    if request.param == "sqlite":
+        return f"sqlite:{tmp_path}/limits.sqlite"
+    database: Database = request.getfixturevalue("database")
+    return database.url
 
 
 def store_in(database: Database, clock: Clock) -> Iterator[Store]:

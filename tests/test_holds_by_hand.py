@@ -107,6 +107,40 @@ def test_what_is_held_and_not_parked_is_not_released_but_retried(tmp_path: Path,
     assert len(held.held()) == 1
 
 
+def test_those_of_one_spider_are_chosen_from_anywhere_with_its_images(place: str, tmp_path: Path) -> None:
+    """On SQLite and on Postgres; inside its project, and outside."""
+    project = tmp_path / "project"
+    (project / "bot" / "spiders").mkdir(parents=True)
+    (project / "scrapy.cfg").write_text("[settings]\ndefault = bot.settings\n")
+    (project / "bot" / "__init__.py").touch()
+    (project / "bot" / "spiders" / "__init__.py").write_text('import scrapy\nclass Mine(scrapy.Spider):\n    name = "mine"\n')
+    (project / "bot" / "settings.py").write_text(
+        'BOT_NAME = "bot"\nSPIDER_MODULES = ["bot.spiders"]\nADDONS = {"scrapy_polite.Addon": 300}\n'
+        f"POLITE_STORE = {place!r}\n"
+    )
+    store = open_store(place)
+    store.defer([put_off(A, "1", "bot/mine"), put_off(A, "2", "bot/mine images"), put_off(A, "3", "bot/other")])
+    store.defer([put_off("site:b.example", "4", "bot/mine")])
+
+    def listed(where: Path, *arguments: str) -> list[str]:
+        options = ("-s", f"POLITE_STORE={place}") if where is tmp_path else ()
+        return [row["fingerprint"] for row in objects(polite("deferred", "--json", *arguments, *options, cwd=where))]
+
+    assert sorted(listed(project)) == sorted(listed(tmp_path)) == ["1", "2", "3", "4"]
+    assert listed(project, "--spider", "mine") == listed(tmp_path, "--owner", "bot/mine") == ["1", "4", "2"]
+    assert (
+        listed(project, "--spider", "mine", "http://A.example/x?") == listed(tmp_path, "--owner", "bot/mine", A) == ["1", "2"]
+    )
+    assert listed(tmp_path, "--owner", "bot/nobody") == []
+    file = tmp_path / "out.jsonl"
+    done = polite("deferred", "--spider", "mine", "--export", str(file), "--drop", cwd=project)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Dropped: 3 requests\n", "")
+    assert [json.loads(line)["fingerprint"] for line in file.read_text().splitlines()] == ["1", "4", "2"]
+    assert [row.fingerprint for row in store.deferred()] == ["3"]
+    assert objects(polite("deferred", "--drop", "a.example", "--json", cwd=project)) == [{"dropped": 1}]
+    store.close()
+
+
 def test_nothing_is_made_where_there_is_no_store(tmp_path: Path) -> None:
     for verb in (("retry", "a.example"), ("park", "a.example"), ("release", "a.example"), ("deferred",)):
         assert act(tmp_path, *verb).returncode == 1

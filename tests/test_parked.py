@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from postgres import Database
-
     from scrapy_polite.stores.base import Store
 
 PARKED, FREE = "127.0.0.1", "127.0.0.2"
@@ -31,14 +29,6 @@ class Spider(TestSpider):
         for n in range({free}):
             yield scrapy.Request("{other}/" + str(n), self.answered, errback=self.failed)
 """
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:{tmp_path}/limits.sqlite"
-    database: Database = request.getfixturevalue("database")
-    return database.url
 
 
 @pytest.fixture

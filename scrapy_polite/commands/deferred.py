@@ -9,14 +9,16 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from scrapy_polite.commands.holding import key_of
 from scrapy_polite.commands.stores import existing_store, without_store
 from scrapy_polite.commands.words import plural, seen, span
 from scrapy_polite.config import Config
-from scrapy_polite.puttingoff import owner_of
+from scrapy_polite.puttingoff import images_of, owner_of
 from scrapy_polite.stores.base import StoreError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from scrapy.settings import BaseSettings
 
@@ -32,24 +34,27 @@ SHOWN: Final = 20
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("key", metavar="KEY", nargs="?", help="only those that wait for this key")
+    parser.add_argument("key", metavar="KEY", nargs="?", help="only those that wait for this key; a URL or host means its site")
+    parser.add_argument("--owner", metavar="OWNER", help="only those of this PROJECT/SPIDER, as it is listed, from anywhere")
     parser.add_argument("--export", metavar="FILE", help="write them to a new file, as JSON, one request a line")
-    parser.add_argument("--drop", action="store_true", help="forget them: those of KEY, or of --spider, or with --all all")
+    parser.add_argument("--drop", action="store_true", help="forget them: of KEY, --spider or --owner, or with --all all")
     parser.add_argument("--all", action="store_true", help="with --drop: of all spiders, whatever they wait for")
 
 
 def run(settings: BaseSettings, options: argparse.Namespace) -> int:
     """0 if it was done, 1 if there is no store, or it cannot answer. ``ValueError`` for a file that cannot be written."""
-    if options.drop and not (options.key or options.spider or options.all):
-        raise ValueError("deferred --drop: of what? Give a KEY, --spider NAME, or --all")
+    if options.drop and not (options.key or options.spider or options.owner or options.all):
+        raise ValueError("deferred --drop: of what? Give a KEY, --spider NAME, --owner PROJECT/SPIDER, or --all")
     config = Config.from_settings(settings)
     store = existing_store(config)
     if store is None:
         sys.stderr.write(f"{without_store(config)}\n")
         return 1
-    owner = owner_of(settings["BOT_NAME"], options.spider) if options.spider else None
+    owner = owner_of(settings["BOT_NAME"], options.spider) if options.spider else options.owner
+    # Images wait under a name of their own, and belong to the same spider.
+    owners = [owner, images_of(owner)] if owner else [None]
     try:
-        return _run(store, owner, options)
+        return _run(store, owners, key_of(options.key, config) if options.key else None, options)
     except StoreError as error:
         sys.stderr.write(f"The store cannot answer: {error}\n")
         return 1
@@ -57,8 +62,8 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
         store.close()
 
 
-def _run(store: Store, owner: str | None, options: argparse.Namespace) -> int:
-    rows = store.deferred(owner, options.key, ALL)
+def _run(store: Store, owners: Sequence[str | None], key: str | None, options: argparse.Namespace) -> int:
+    rows = [row for owner in owners for row in store.deferred(owner, key, ALL)]
     if options.export:
         try:
             # Never over something else; and requests may carry passwords and cookies.
@@ -68,7 +73,7 @@ def _run(store: Store, owner: str | None, options: argparse.Namespace) -> int:
         except OSError as error:
             raise ValueError(f"--export {options.export}: cannot be written ({error.strerror}). Give a new file") from None
     if options.drop:
-        gone = store.drop_deferred(owner, options.key)
+        gone = sum(store.drop_deferred(owner, key) for owner in owners)
         done = {"dropped": gone}
         sys.stdout.write(f"{json.dumps(done)}\n" if options.json else f"Dropped: {plural(gone, 'request')}\n")
     elif options.export:

@@ -45,7 +45,7 @@ class Hand:
         self._config = config
         self.store = store
         self.options = options
-        self.key = _key_of(options.key, config)
+        self.key = key_of(options.key, config)
         self.author = hand.author(options.author)
         self.before: Peek = store.peek([self.key])[self.key]
 
@@ -129,7 +129,7 @@ def run(settings: BaseSettings, options: argparse.Namespace, act: Callable[[Hand
     return 0
 
 
-def _key_of(text: str, config: Config) -> str:
+def key_of(text: str, config: Config) -> str:
     if text.startswith(KINDS):
         return text
     if "//" in text:
