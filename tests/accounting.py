@@ -74,10 +74,18 @@ def kind_of(url: str) -> str:
 
 
 class World:
-    """``count``: requests of each site. ``postgres``: a server of its own for the store, else that is a file."""
+    """``count``: requests of each site, at ``rate`` a second. ``postgres``: a server of its own for the store, else that is a
+    file."""
 
     def __init__(
-        self, server: Server, folder: Path, count: int, *, postgres: PostgresServer | None = None, job: bool = False
+        self,
+        server: Server,
+        folder: Path,
+        count: int,
+        rate: float = 8.0,
+        *,
+        postgres: PostgresServer | None = None,
+        job: bool = False,
     ) -> None:
         self._folder, self._notes, self._job, self._postgres = folder, folder / "accounts", job, postgres
         self._file = folder / "limits.sqlite"
@@ -85,7 +93,7 @@ class World:
         self._place = self._database.url if self._database is not None else f"sqlite:{self._file}"
         self._hosts = [f"http://{host}:{server.port}" for host in SITES]
         self._count = count
-        self._settings = limits(8.0) | ports(server) | {"POLITE_STORE": self._place}
+        self._settings = limits(rate) | ports(server) | {"POLITE_STORE": self._place}
         if job:
             self._settings["JOBDIR"] = str(folder / "job")
         self.urls = {f"{host}/{n}" for host in self._hosts for n in range(count)}

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 SOAK = [int(seed) for seed in os.environ.get("POLITE_SOAK", "").split()]
 SEEDS = SOAK or [1]
 RUNS = 12 if SOAK else 5
+COUNT, RATE = (70, 4.0) if SOAK else (14, 3.0)
+"""So many that most of the runs have something left to do when they are ended."""
 
 
 def test_the_sum_is_right_after_a_restart_with_holds_and_a_store_that_is_away(tmp_path: Path) -> None:
@@ -77,7 +79,7 @@ def test_with_a_store_that_stays_away_every_request_that_waits_fails_at_its_errb
 def test_the_sum_is_right_after_ends_at_random_with_a_jobdir(seed: int, tmp_path: Path) -> None:
     """What waits is in the queue on disk; runs begin as they would, with their start requests."""
     with Server(answer, address="0.0.0.0") as server:
-        world = World(server, tmp_path, 12, job=True)
+        world = World(server, tmp_path, COUNT, RATE, job=True)
         told = list(world.ends_at_random(random.Random(seed), RUNS, anew=True))
         with world.start() as running:
             last = running.end(120)
@@ -88,7 +90,7 @@ def test_the_sum_is_right_after_ends_at_random_with_a_jobdir(seed: int, tmp_path
         assert not world.lost(), said
         assert sorted(waiting) == sorted(world.held), said
         assert set(ended) == world.urls - world.held, said
-        assert "In the JOBDIR: 24 requests of 2 sites wait for the next run" in last.log
+        assert f"In the JOBDIR: {2 * COUNT} requests of 2 sites wait for the next run" in last.log
         assert world.put_off() == []
         # What was under way is made again, and nothing else.
         assert ended.total() - len(ended) <= RUNS * IN_FLIGHT, said
@@ -104,7 +106,7 @@ def test_the_sum_is_right_after_ends_at_random_of_what_was_put_off(
     chance = random.Random(seed)
     postgres: PostgresServer | None = request.getfixturevalue("own_server") if kind == "postgres" else None
     with Server(answer, address="0.0.0.0") as server:
-        world = World(server, tmp_path, 12, postgres=postgres)
+        world = World(server, tmp_path, COUNT, RATE, postgres=postgres)
         with world.start() as running:
             running.until(lambda: world.started() and len(world.ended()) >= chance.randint(1, 8))
             running.process.send_signal(signal.SIGTERM)

@@ -171,6 +171,38 @@ def test_redirects_are_followed_across_hosts(
         assert done.stats["robotstxt/request_count"] == 1
 
 
+@pytest.mark.parametrize("hop", [1, 3, 5])
+def test_each_redirect_is_judged_and_one_that_leads_inside_forbids_everything(tmp_path: Path, hop: int) -> None:
+    """By hosts that may be reached, to one that may not, which hears nothing."""
+    with ExitStack() as stack:
+        inside = stack.enter_context(Server(answers(Answer(b"")), address="127.0.9.1"))
+        servers: list[Server] = []
+
+        def leads(number: int) -> Callable[[Arrival], Answer]:
+            def answer(arrival: Arrival) -> Answer:
+                there = f"http://127.0.9.1:{inside.port}"
+                if number < hop - 1:
+                    there = f"http://127.0.8.{number + 2}:{servers[number + 1].port}"
+                return Answer(status=302, headers={"Location": f"{there}/robots.txt"})
+
+            return answer
+
+        for number in range(hop):
+            server = Server(answers(leads(number)), address=f"127.0.8.{number + 1}")
+            servers.append(stack.enter_context(server))
+        done = crawl(
+            FETCH.format(count=2, url=f"http://127.0.8.1:{servers[0].port}"),
+            tmp_path,
+            timeout=60,
+            **FAST,
+            POLITE_ALLOW_NETWORKS=["127.0.8.0/24"],
+            POLITE_ALLOW_PORTS=[server.port for server in [inside, *servers]],
+        )
+        assert [len(server.arrivals) for server in servers] == [1] * hop, done.log
+        assert (inside.connections, inside.arrivals) == (0, [])
+        assert done.stats["robotstxt/forbidden"] == 2
+
+
 def test_a_redirect_to_a_site_whose_own_robots_txt_leads_back_is_no_deadlock(tmp_path: Path) -> None:
     source = """
 class Spider(TestSpider):
