@@ -11,6 +11,7 @@ import logging
 import os
 import secrets
 import socket
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import signals
@@ -43,6 +44,9 @@ LEASE: Final = 60.0
 AT_ONCE: Final = 500
 """Requests that are taken in one step."""
 
+PARK_EVERY: Final = 2.0
+"""Seconds between two writes of what waits for parked keys: each is on the disk before it ends."""
+
 
 class Deferring:
     """One per crawler, made before its engine."""
@@ -56,6 +60,8 @@ class Deferring:
         self._rows: dict[str, Deferred] = {}
         """What was taken and is not done, by fingerprint."""
         self._has_taken = False
+        self._park_at = 0.0
+        self._said_parked = False
         self._queued: dict[Request, str] = {}
         self._out: dict[Request, str] = {}
         politeness.deferring = self
@@ -92,11 +98,14 @@ class Deferring:
     async def put_off_parked(self, keys: Collection[str]) -> None:
         """These keys are parked: what waits for them in memory waits in the store, where a kill does not take it. Raises
         ``StoreError``."""
-        if not self._is_open():
+        if not self._is_open() or time.monotonic() < self._park_at:
             return
+        self._park_at = time.monotonic() + PARK_EVERY
         moved = await self._putting_off.put_off_now(keys)
         if moved:
-            logger.info("Parked: %d requests wait in the store until their keys are released", len(moved))
+            level = logging.DEBUG if self._said_parked else logging.INFO
+            logger.log(level, "Parked: what waits for %s waits in the store, %d requests for now", _some(keys), len(moved))
+            self._said_parked = True
         names, gone = set(moved.values()), []
         for request in moved:
             before = self._queued.pop(request, None)
@@ -224,3 +233,8 @@ class Deferring:
         if kept is not None:
             # What waits in a JOBDIR is the queue's by now; and what was put off anew may have another fingerprint.
             await self._done([name for name in self._rows if name in queued and name not in kept])
+
+
+def _some(keys: Collection[str]) -> str:
+    first = min(keys)
+    return first if len(keys) == 1 else f"{first} and {len(keys) - 1} other keys"

@@ -108,7 +108,8 @@ def test_the_sum_is_right_after_ends_at_random_of_what_was_put_off(
     with Server(answer, address="0.0.0.0") as server:
         world = World(server, tmp_path, COUNT, RATE, postgres=postgres)
         with world.start() as running:
-            running.until(lambda: world.started() and len(world.ended()) >= chance.randint(1, 8))
+            enough = chance.randint(1, 8)
+            running.until(lambda: world.started() and len(world.ended()) >= enough, 90)
             running.process.send_signal(signal.SIGTERM)
             running.end(60)
         told = [f"seed {seed}: {len(world.ended())} ends before"]
