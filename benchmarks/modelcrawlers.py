@@ -16,7 +16,7 @@ from benchmarks.modelservers import MICRO
 from scrapy_polite.backoff import pace as law
 from scrapy_polite.backoff.ladders import DEFAULT_RUNGS, Run
 from scrapy_polite.backoff.refusals import recognise
-from scrapy_polite.backoff.spread import fractions, wait_for
+from scrapy_polite.backoff.spread import wait_for
 from scrapy_polite.limits.gcra import Demand, Row, Wait, take
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Ours:
         self._draw = random.Random(seed)
         self._row = Row(0, 0)
         self._run, self._steps = Run(), 0
-        self._fractions = fractions(self._draw.random())
+        self._jitter = random.Random(self._draw.random())
 
     def crawl(self, seconds: float) -> Trace:
         self.clock.at(0.0, self._turn)
@@ -158,7 +158,7 @@ class Ours:
             self._steps = 0 if started >= until else self._steps
         elif (self._run.broken or not refusal.run) and started >= until:
             rungs = DEFAULT_RUNGS[refusal.kind]
-            wait = wait_for(rungs[min(self._steps, len(rungs) - 1)], None, next(self._fractions))
+            wait = wait_for(rungs[min(self._steps, len(rungs) - 1)], None, 0, self._jitter.random())
             self._steps += 1
             self._row.hold = round((now + wait) * MICRO)
             self.trace.holds.append((now, now + wait))

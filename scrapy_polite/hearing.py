@@ -6,19 +6,19 @@ import json
 import math
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from scrapy_polite.backoff.ladders import State, success
-from scrapy_polite.backoff.spread import fractions
 from scrapy_polite.backoff.suspicion import Suspicion
 from scrapy_polite.stores.base import Cause
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy_polite.backoff.ladders import Ladders
     from scrapy_polite.backoff.refusals import Refusal
 
-__all__ = ["Hearing", "Hold", "serves"]
+__all__ = ["Hearing", "Hold", "begun_anew", "serves"]
 
 NOT_SERVED: Final = (429, 503)
 """What means "later" (RFC 6585 section 4, RFC 9110 section 15.6.4). A redirect or a 404 with a Retry-After is an answer: its
@@ -54,15 +54,16 @@ class _Heard:
     """When the last request that had a good answer was sent."""
     noted: State | None = None
     """What the store has of it, as far as is known."""
+    text: str | None = None
+    """The note that this is from."""
 
 
 class Hearing:
-    """``start``: any number, for the places at which the keys of this process come back. ``now`` and ``started`` are on one
-    clock, ``wall`` is unix seconds."""
+    """``random``: numbers in [0, 1). ``now`` and ``started`` are on one clock, ``wall`` is unix seconds."""
 
-    def __init__(self, ladders: Ladders, start: float) -> None:
+    def __init__(self, ladders: Ladders, random: Callable[[], float]) -> None:
         self._ladders = ladders
-        self._random = partial(next, fractions(start))
+        self._random = random
         self._heard: OrderedDict[str, _Heard] = OrderedDict()
 
     def acts(self, site: str, url: str, refusal: Refusal | None, started: float) -> bool:
@@ -78,12 +79,18 @@ class Hearing:
             heard.good = max(heard.good, started)
         return acts
 
-    def step(self, site: str, refusal: Refusal, started: float, now: float) -> Hold:
-        """A step of the ladder, or another answer of the burst that is held already."""
+    def asks(self, site: str, refusal: Refusal, started: float, now: float) -> float | None:
+        """Seconds that the refusal asks for, if a hold begins with it or becomes longer by it; None: it does neither."""
+        state = self._of(site).state
+        return self._ladders.sets(state, refusal.kind, started, now, refusal.stated, rung=refusal.rung)
+
+    def step(self, site: str, refusal: Refusal, started: float, now: float, place: int = 0) -> Hold:
+        """A step of the ladder, or another answer of the burst that is held already. ``place``: of the site among those whose
+        holds end with its own."""
         heard = self._of(site)
         before = heard.state.held_until if heard.state is not None else 0.0
         heard.state, seconds = self._ladders.step(
-            heard.state, refusal.kind, started, now, self._random, refusal.stated, rung=refusal.rung
+            heard.state, refusal.kind, started, now, self._random, refusal.stated, rung=refusal.rung, place=place
         )
         return Hold(seconds, refusal, begins=heard.state.held_until > before)
 
@@ -97,15 +104,33 @@ class Hearing:
         heard = self._heard.get(site)
         return heard.state if heard is not None else None
 
-    def news(self, site: str, now: float, wall: float) -> str | None:
-        """What is to be noted of the site; None where that would be nothing new."""
+    def has_news(self, site: str) -> bool:
+        """Whether something is to be noted of the site, that is not noted yet."""
         heard = self._of(site)
-        if heard.state == heard.noted:
-            return None
-        heard.noted = heard.state
-        state = heard.state or State()
-        row = State(state.counts, state.held_until - now + wall if heard.state is not None else 0.0).as_row()
-        return json.dumps({"version": VERSION, "ladders": row, "suspicion": heard.suspicion.as_row()})
+        return heard.state != heard.noted
+
+    def noting(self, site: str, now: float, wall: float) -> Callable[[str | None], str]:
+        """What makes the note of the site, of the one that is found in the store. If that is not what this process has gone on
+        from, somebody else has heard the site meanwhile: no step of his is lost, unless a good answer has come here since."""
+        heard = self._of(site)
+        known, state = heard.text, _on_wall(heard.state, now, wall)
+        good, suspicion = heard.good - now + wall, heard.suspicion.as_row()
+
+        def made(found: str | None) -> str:
+            ladders, _ = _read(found) if found is not None and found != known else (None, None)
+            noted = State.from_row(ladders or {})
+            both = state if _is_old(noted, good) else state.merged(noted)
+            return json.dumps({"version": VERSION, "ladders": both.as_row(), "suspicion": suspicion})
+
+        return made
+
+    def noted(self, site: str, text: str, now: float, wall: float) -> None:
+        """``text`` is noted of the site now, as :meth:`noting` has made it."""
+        heard = self._of(site)
+        noted = State.from_row(_read(text)[0] or {})
+        if heard.state is not None and noted != _on_wall(heard.state, now, wall):
+            heard.state = State(noted.counts, max(heard.state.held_until, noted.held_until - wall + now))
+        heard.noted, heard.text = heard.state, text
 
     def recall(self, site: str, text: str, held: float, now: float, wall: float) -> None:
         """Take what was noted of the site last, by whomever, in place of what is known of its ladders; ``held``: seconds that
@@ -115,8 +140,9 @@ class Hearing:
         ladders, suspicion = _read(text)
         if ladders is None:
             return
+        heard.text = text
         noted = State.from_row(ladders)
-        if noted.counts and heard.good >= noted.held_until - wall + now:
+        if _is_old(noted, heard.good - now + wall):
             return
         if new and suspicion is not None:
             heard.suspicion = Suspicion.from_row(suspicion)
@@ -142,6 +168,20 @@ class Hearing:
         if len(self._heard) > REMEMBERED:
             self._heard.popitem(last=False)
         return heard
+
+
+def begun_anew() -> str:
+    """The note of a site of which nothing bad is known, as a person leaves it who ends its hold."""
+    return json.dumps({"version": VERSION, "ladders": State().as_row()})
+
+
+def _on_wall(state: State | None, now: float, wall: float) -> State:
+    return State(state.counts, state.held_until - now + wall) if state is not None else State()
+
+
+def _is_old(noted: State, good: float) -> bool:
+    """Whether the last good answer is of a request that was sent after what was noted."""
+    return bool(noted.counts) and good >= noted.held_until
 
 
 def _read(text: str) -> tuple[dict[str, object] | None, dict[str, object] | None]:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from scrapy_polite.stores.base import StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy_polite.booker import Booker
 
 __all__ = ["Notebook"]
@@ -35,3 +37,12 @@ class Notebook:
             await self._booker.call(self._booker.store.note, subject, kind, text)
         except StoreError as error:
             self._booker.trouble(error)
+
+    async def amend(self, subject: str, kind: str, change: Callable[[str | None], str]) -> str | None:
+        """Note what ``change`` makes of what is noted, as nobody else changes it meanwhile. What is noted then; None where the
+        store cannot tell now. ``change`` may be called more than once, and from another thread."""
+        try:
+            return await self._booker.call(self._booker.store.amend, subject, kind, change)
+        except StoreError as error:
+            self._booker.trouble(error)
+            return None

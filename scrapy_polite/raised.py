@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from typing import TYPE_CHECKING, Final
@@ -35,8 +34,6 @@ class Raises:
     def __init__(self, politeness: Politeness, notebook: Notebook) -> None:
         self._politeness = politeness
         self._notebook = notebook
-        self._one_at_a_time = asyncio.Lock()
-        """Around the note: it is read, and written anew."""
         self.wall: Callable[[], float] = time.time
         """Unix seconds: notes outlive processes and reboots."""
 
@@ -49,10 +46,17 @@ class Raises:
         at, refusal, named = self.wall(), hold.refusal, bool(hold.refusal.partition)
         begun = raising.Begun(site, refusal.kind, at, at + hold.seconds, refusal.reason, named)
         sites, weak = await self._sites_at(origin), is_weak(placed.placement)
-        async with self._one_at_a_time:
-            noted = (await self._notebook.read(origin) or {}).get(REFUSALS, "")
-            memory, raised = raising.heard(raising.from_text(noted), begun, sites=sites, weak=weak)
-            await self._notebook.write(origin, REFUSALS, raising.as_text(memory))
+        found: list[raising.Raised | None] = []
+
+        def change(noted: str | None) -> str:
+            memory, raised = raising.heard(raising.from_text(noted or ""), begun, sites=sites, weak=weak)
+            found.append(raised)
+            return raising.as_text(memory)
+
+        # One step in the store: two processes may hear two sites of one origin in the same moment.
+        if await self._notebook.amend(origin, REFUSALS, change) is None:
+            change(None)
+        raised = found[-1]
         if raised is None:
             return
         if raised.news:

@@ -279,8 +279,9 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
         "POLITE_LADDER_JITTER",
         0.15,
         "a number from 0 to 1",
-        "The share by which a wait is lengthened at most, but at least 60 s after a rung and 5 s after a time that the server "
-        "stated, so that keys that were refused together do not come back together. 0: not at all.",
+        "The share by which a wait is lengthened at most. Keys whose waits end together come back over this share of the wait, "
+        "and over 45 s at least; one that was refused alone comes back when the time is over that the server stated, and after "
+        "a rung within this share of it. 0: nothing is added.",
         forms.number(low=0, high=1),
     ),
     Setting(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +11,7 @@ from refusal_pages import BARE_DENIALS, FALSE_FRIENDS, REFUSALS
 from scrapy_polite.backoff.failures import failed
 from scrapy_polite.backoff.ladders import Ladders
 from scrapy_polite.backoff.refusals import recognise
-from scrapy_polite.hearing import Hearing, Hold, serves
+from scrapy_polite.hearing import Hearing, Hold, begun_anew, serves
 
 if TYPE_CHECKING:
     from refusal_pages import Answer
@@ -36,7 +36,7 @@ class Site:
 
     def __init__(self) -> None:
         # Without jitter nothing is added to a wait.
-        self.hearing = Hearing(Ladders(RUNGS, jitter=0), 0.0)
+        self.hearing = Hearing(Ladders(RUNGS, jitter=0), lambda: 0.0)
         self.now = 0.0
         self.asked = 0
 
@@ -216,9 +216,11 @@ def test_success_after_the_hold_clears_the_ladder() -> None:
     assert seconds(site.answers(429)) == 60
 
 
-def noted(site: Site) -> str:
-    text = site.hearing.news("site:a", site.now, WALL + site.now)
-    assert text is not None
+def noted(site: Site, found: str | None = None) -> str:
+    """What the store has of the site afterwards, where it had ``found``."""
+    assert site.hearing.has_news("site:a")
+    text = site.hearing.noting("site:a", site.now, WALL + site.now)(found)
+    site.hearing.noted("site:a", text, site.now, WALL + site.now)
     return text
 
 
@@ -278,11 +280,46 @@ def test_a_note_of_before_the_last_good_answer_is_old() -> None:
 def test_nothing_is_noted_that_is_noted_already() -> None:
     site = Site()
     assert site.answers(200) is None
-    assert site.hearing.news("site:a", site.now, WALL) is None
+    assert not site.hearing.has_news("site:a")
     site.answers(429)
     assert noted(site)
     site.answers(429, after=1, started=0.5)
-    assert site.hearing.news("site:a", site.now, WALL) is None
+    assert not site.hearing.has_news("site:a")
+
+
+def test_steps_that_two_processes_take_in_the_same_moment_are_both_kept_and_one_burst_is_one_step() -> None:
+    one, two = Site(), Site()
+    one.answers(429)
+    two.answers(429)
+    two.answers(503, retry_after="90")
+    text = noted(two, noted(one))
+    assert json.loads(text)["ladders"] == {"error": 1, "held_until": WALL + two.now + 90, "rate_limited": 1}
+    # Who has noted last knows of both as well.
+    assert seconds(two.answers(429, after=100)) == 300
+
+
+def test_a_good_answer_takes_back_what_was_noted_before_its_request_was_sent_and_nothing_later() -> None:
+    one, two = Site(), Site()
+    one.answers(429)
+    two.answers(429)
+    text = noted(two, noted(one))
+    two.answers(200, after=100)
+    assert json.loads(noted(two, text))["ladders"] == {"held_until": 0}
+    one.answers(429, after=161)  # held for 300 s more
+    later = noted(one, text)
+    two.answers(429)
+    assert json.loads(noted(two, later))["ladders"]["rate_limited"] == 2
+    two.answers(200, after=70)
+    assert two.hearing.refusals("site:a") == 2
+    assert not two.hearing.has_news("site:a")
+
+
+def test_a_site_that_a_person_has_let_go_begins_at_its_first_rung() -> None:
+    site = Site()
+    site.answers(429)
+    site.answers(429, after=61)
+    site.hearing.recall("site:a", begun_anew(), 0, site.now, WALL + site.now)
+    assert seconds(site.answers(429, after=301)) == 60
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"version": 2, "ladders": {"error": 3}}', '{"version": 1, "ladders": 7}'])
@@ -298,23 +335,3 @@ def test_sites_are_heard_apart() -> None:
     site.answers(503)
     site.answers(503)
     assert listen(site.hearing, "site:b", "https://b/", recognise(503, {}), 0.0, 1.0) is None
-
-
-@pytest.mark.parametrize("start", [0.0, 0.3, 0.77])
-@pytest.mark.parametrize(("status", "rungs"), [(429, 3), (503, 3)])
-def test_keys_that_were_refused_in_one_second_come_back_spread(start: float, status: int, rungs: int) -> None:
-    hearing = Hearing(Ladders(), start)
-    refusal = recognise(status, {}, WALL)
-    now = 0.0
-    for _ in range(rungs):
-        ends = []
-        for number in range(100):
-            at = now + number / 100
-            for _ in range(3):  # 503s are a hold as a run
-                hold = listen(hearing, f"site:{number}", "https://a/", refusal, at, at)
-            assert hold is not None
-            assert hold.seconds >= Ladders().rung(hold.refusal.kind, 0)
-            ends.append(at + hold.seconds)
-        fullest = max(Counter(int(end) for end in ends).values())
-        assert fullest <= 5
-        now = max(ends) + 1

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_polite.backoff.ladders import DEFAULT_RUNGS, MOST_STEPS, Ladders, Run, State, success
-from scrapy_polite.backoff.spread import LEAST_AFTER_RUNG, LEAST_AFTER_STATED
+from scrapy_polite.backoff.spread import GOLDEN, LEAST
 
 
 def never() -> float:
@@ -95,13 +95,32 @@ def test_a_stated_time_heard_inside_the_hold_lengthens_and_does_not_climb() -> N
     assert (wait, state.refusals) == (59, 1)
 
 
+def half() -> float:
+    return 0.5
+
+
 def test_the_spread_only_lengthens() -> None:
-    assert Ladders().step(None, "error", 0, 0, lambda: 1.0)[1] == 30 + LEAST_AFTER_RUNG
-    assert Ladders().step(None, "denied", 0, 0, lambda: 1.0, stated=3600)[1] == pytest.approx(3600 * 1.15)
-    assert Ladders().step(None, "error", 0, 0, lambda: 1.0, stated=2)[1] == 2 + LEAST_AFTER_STATED
-    assert Ladders(jitter=0).step(None, "error", 0, 0, lambda: 1.0)[1] == 30
-    assert Ladders({"error": [2]}).step(None, "error", 0, 0, lambda: 1.0)[1] == 2 + 4
-    assert Ladders(jitter=0.5).step(None, "error", 0, 0, lambda: 0.5, stated=100)[1] == 125
+    assert Ladders().step(None, "error", 0, 0, half)[1] == 30 * 1.075
+    assert Ladders().step(None, "error", 0, 0, half, place=1)[1] == 30 + LEAST * GOLDEN
+    assert Ladders().step(None, "denied", 0, 0, half, stated=3600)[1] == 3600
+    assert Ladders().step(None, "denied", 0, 0, half, stated=3600, place=1)[1] == pytest.approx(3600 * (1 + 0.15 * GOLDEN))
+    assert Ladders().step(None, "error", 0, 0, half, stated=2, place=1)[1] == 2 + LEAST * GOLDEN
+    assert Ladders(jitter=0).step(None, "error", 0, 0, half, place=1)[1] == 30
+    assert Ladders({"error": [2]}).step(None, "error", 0, 0, half, place=1)[1] == 2 + 4 * GOLDEN
+
+
+def test_what_a_refusal_asks_for_is_known_before_its_place_is() -> None:
+    ladders = Ladders()
+    assert ladders.sets(None, "rate_limited", 0, 1) == 120
+    assert ladders.sets(None, "rate_limited", 0, 1, 5) == 5
+    state, _ = ladders.step(None, "rate_limited", 0, 1, never)
+    # Of the same burst: nothing, unless it states a longer time.
+    assert ladders.sets(state, "rate_limited", 0, 1) is None
+    assert ladders.sets(state, "rate_limited", 0, 1, 5) is None
+    assert ladders.sets(state, "rate_limited", 0, 1, 500) == 500
+    assert ladders.sets(state, "rate_limited", 0, 1, 500, rung=False) == 500
+    assert ladders.sets(state, "denied", 0, 1) == 300
+    assert ladders.sets(state, "rate_limited", 122, 123) == 300
 
 
 def test_success_clears_if_its_request_started_after_the_hold() -> None:
@@ -163,7 +182,9 @@ def test_a_damaged_row_makes_no_trouble(row: dict[str, object]) -> None:
 
 @settings(deadline=None)
 @given(states, states, states)
-def test_keys_that_are_one_keep_the_higher_rung_of_each_kind_and_the_later_end(one: State, two: State, three: State) -> None:
+def test_what_two_processes_know_is_the_higher_rung_of_each_kind_and_the_later_end(
+    one: State, two: State, three: State
+) -> None:
     both = one.merged(two)
     for kind, _ in (*one.counts, *two.counts):
         assert both.count(kind) == max(one.count(kind), two.count(kind))

@@ -18,8 +18,8 @@ the time that was stated, or the rung: `spread` says how.
 **A chance error is no refusal.** A bare 5xx, or a download that failed, begins a hold only as part of a `Run`: 3 in a row,
 or 5 of the last 10 answers. A hold of 30 s for every single one would stop a crawl with 5 % chance errors nearly for good.
 
-**What a state is.** Numbers, which a store keeps as a row. Two keys that turn out to be one keep the higher rung of each
-kind, and the later end.
+**What a state is.** Numbers, which a store keeps as a row. Where two processes have gone on from one row, what they know
+together is the higher rung of each kind, and the later end.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ class State:
         return sum(count for _, count in self.counts)
 
     def merged(self, other: State) -> State:
-        """The state of two keys that are one, such as origins that were joined: never lower on a ladder than one of them,
-        and held as long as the one that is held longer. The order does not matter, and once is as good as twice.
+        """What two processes know of one key together: never lower on a ladder than one of them, and held as long as the
+        one says that holds it longer. The order does not matter, and once is as good as twice.
         """
         mine, theirs = dict(self.counts), dict(other.counts)
         counts = {kind: max(mine.get(kind, 0), theirs.get(kind, 0)) for kind in sorted(mine | theirs)}
@@ -132,6 +132,16 @@ class Ladders:
         rungs = self.rungs.get(kind, self.rungs["error"])
         return rungs[min(count, len(rungs) - 1)]
 
+    def sets(
+        self, state: State | None, kind: str, started: float, now: float, stated: float | None = None, *, rung: bool = True
+    ) -> float | None:
+        """Seconds that a refusal asks for, before anything is added, if it climbs or makes the hold longer; None: it changes
+        nothing. Arguments as of `step`."""
+        state = state or State()
+        climbs = self._climbs(state, kind, started, rung)
+        least = self.rung(kind, state.count(kind)) if stated is None else stated
+        return least if climbs or (stated is not None and now + least > state.held_until) else None
+
     def step(
         self,
         state: State | None,
@@ -142,6 +152,7 @@ class Ladders:
         stated: float | None = None,
         *,
         rung: bool = True,
+        place: int = 0,
     ) -> tuple[State, float]:
         """A refusal was heard: the new state, and the seconds from `now` for which the key is to be held.
 
@@ -150,24 +161,26 @@ class Ladders:
             kind: of the refusal.
             started: when its request went onto the wire.
             now: the same clock, seconds.
-            random: the next number in [0, 1) of `spread.fractions`, drawn only when a wait is set.
+            random: a number in [0, 1), drawn only when a wait is set.
             stated: seconds that the server named.
             rung: whether it uses up a rung. False for a quota that is spent (`RateLimit` with r=0): the server said so
                 before it had to refuse, and the time that it states is all there is to it.
+            place: of the key among those whose waits end with its own (`spread.take`).
         """
+        least = self.sets(state, kind, started, now, stated, rung=rung)
         state = state or State()
-        count = state.count(kind)
-        # The first of its kind climbs in any case: it is news, also in the middle of another kind's hold.
-        climbs = rung and (count == 0 or started >= state.held_until)
         counts, until = state.counts, state.held_until
-        if climbs:
-            steps = min(count + 1, MOST_STEPS)
+        if self._climbs(state, kind, started, rung):
+            steps = min(state.count(kind) + 1, MOST_STEPS)
             counts = (*((other, taken) for other, taken in counts if other != kind), (kind, steps))
-        if climbs or stated is not None:
-            least = self.rung(kind, count) if stated is None else stated
-            if now + least > until or climbs:
-                until = max(until, now + wait_for(least, stated, random(), self.jitter))
+        if least is not None:
+            until = max(until, now + wait_for(least, stated, place, random(), self.jitter))
         return State(counts, until), max(0.0, until - now)
+
+    @staticmethod
+    def _climbs(state: State, kind: str, started: float, rung: bool) -> bool:
+        # The first of its kind climbs in any case: it is news, also in the middle of another kind's hold.
+        return rung and (state.count(kind) == 0 or started >= state.held_until)
 
 
 def success(state: State | None, started: float | None = None) -> State | None:

@@ -1,64 +1,123 @@
-"""When keys that were refused together come back: not together.
+"""When keys that were refused together come back: not together. And one that was refused alone: at once.
 
 A server that refuses a hundred sites in one second would get all of them back in one second, and refuse them again. So
-every wait is lengthened by its own part of a *span*. Nobody comes back before the time that was stated, or the rung.
+keys whose waits end together have *places*, in the order in which they are held, counted in one memory for all processes. The
+first comes back when its wait ends. Each later one is put off by its own part of a *span*, and never comes back before the time
+that was stated, or the rung.
 
 The parts are not drawn at random. Independent draws leave 10 to 27 of 100 keys in one second on the rungs up to two
-minutes, if the span is 15 % of the wait. Two things mend that: a span of at least a minute, and positions that keep apart by
+minutes, if the span is 15 % of the wait. Two things mend that: a span of at least 45 s, and parts that keep apart by
 themselves. They are the multiples of the golden ratio, modulo 1, of which the next always falls into one of the widest gaps
-that the earlier ones have left (Knuth, The Art of Computer Programming, 6.4, on Fibonacci hashing).
+that the earlier ones have left (Knuth, The Art of Computer Programming, 6.4, on Fibonacci hashing). Of 100 keys that are
+refused in one second at most 5 then come back in one second, mostly 4 (tests/test_spread.py).
 
-Of 100 keys that are refused in one second, at most 3 then come back in one second, if one counter gives the positions; with
-a counter in each of four processes 4 or 5, and 7 at the very most (tests/test_spread.py).
+"Together" is said of when waits *end*: a platform that tells its sites "until noon" may tell them so all morning.
 """
 
 from __future__ import annotations
 
-from itertools import count
-from typing import TYPE_CHECKING
+import json
+import math
+from hashlib import blake2b
+from typing import Final, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-JITTER = 0.15
+JITTER: Final = 0.15
 """Default of POLITE_LADDER_JITTER: the part of a wait by which it may be lengthened, where that is more than the least."""
 
-LEAST_AFTER_RUNG = 60.0
-"""Seconds over which keys come back at least, after a rung."""
+LEAST: Final = 45.0
+"""Seconds over which keys come back at least that were refused together. In 30 s it would be up to 6 of 100 in one second."""
 
-MOST_OF_A_SHORT_RUNG = 2.0
-"""Times the rung: no more is added to one that is shorter than 30 s, as only lists of somebody's own have. Whoever writes 2 s
+MOST_OF_A_SHORT_RUNG: Final = 2.0
+"""Times the rung: no more is added to one that is shorter than 23 s, as only lists of somebody's own have. Whoever writes 2 s
 does not mean a minute."""
 
-LEAST_AFTER_STATED = 5.0
-"""The same after a time that the server stated. It knows when it can serve again, and a minute more would be most
-of such a wait. Where the whole span is 5 s, 22 of 100 keys come back in one second; from 200 s stated on at most 5.
-"""
-
-GOLDEN = 0.6180339887498949
+GOLDEN: Final = 0.6180339887498949
 """The golden ratio less 1."""
 
+TOGETHER: Final = 2.0
+"""Seconds between the ends of two waits that end together: of a burst that several processes hear, or of dates."""
 
-def fractions(start: float) -> Iterator[float]:
-    """Numbers in [0, 1) without end, each far from the ones before it: one for every hold.
+MOST: Final = 500
+"""Keys that are remembered by name, the newest. It is for a burst of answers of one key, which is over in seconds."""
 
-    `start`: any number; drawn at random, so that processes which count for themselves do not count alike.
+VERSION: Final = 1
+"""Of the text."""
+
+
+class Place(NamedTuple):
+    """One key that waits. `name`: short for the key; `end`: of the first wait that it ends together with, on a clock that all
+    processes share (seconds); `place`: how many were there before it."""
+
+    name: str
+    end: float
+    place: int
+
+
+Places = tuple[Place, ...]
+"""What is remembered, oldest first. The places of a key's own are counted on from the last one, however many were forgotten."""
+
+
+def take(places: Places, key: str, end: float, now: float) -> tuple[Places, int]:
+    """The place of `key` among those whose waits end when its does, and what is to be remembered.
+
+    A key that is there has the place that it had: a second answer of the same burst is no second key.
+
+    Args:
+        places: what the last call gave; () at first. It has a bound, whatever is taken.
+        key: that is held.
+        end: when its wait ends, before anything is added (seconds).
+        now: the same clock.
     """
-    first = start % 1.0  # of a tiny negative number: 1.0
-    return ((first + number * GOLDEN) % 1.0 for number in count())
+    live = tuple(one for one in places if one.end > now - TOGETHER)
+    name = blake2b(key.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+    near = [one for one in live if abs(one.end - end) <= TOGETHER]
+    had = next((one for one in near if one.name == name), None)
+    if had is not None:
+        return live, had.place
+    # Of two groups that are near, the one that is nearer.
+    first = min((one.end for one in near), key=lambda other: abs(other - end), default=end)
+    place = max((one.place + 1 for one in near if one.end == first), default=0)
+    return (*live, Place(name, first, place))[-MOST:], place
 
 
-def wait_for(rung: float, stated: float | None, fraction: float, jitter: float = JITTER) -> float:
+def as_text(places: Places) -> str:
+    """What is remembered as JSON, for a store."""
+    return json.dumps({"version": VERSION, "places": [[one.name, round(one.end, 3), one.place] for one in places]})
+
+
+def from_text(text: str) -> Places:
+    """What :func:`as_text` gave; nothing where it is damaged, or of another version."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return ()
+    rows = found.get("places") if isinstance(found, dict) and found.get("version") == VERSION else None
+    return tuple(Place(row[0], float(row[1]), row[2]) for row in rows if _is_place(row)) if isinstance(rows, list) else ()
+
+
+def wait_for(rung: float, stated: float | None, place: int, drawn: float, jitter: float = JITTER) -> float:
     """The seconds for which a key is held: never less than `stated`, or than `rung` where nothing was stated.
 
     Args:
         rung: the ladder's wait (seconds).
         stated: what the server named (seconds), waited instead of the rung; None if it named nothing.
-        fraction: a number in [0, 1), the next of `fractions`.
+        place: what `take` gave: 0 for the first, and for whoever is alone. He waits as long as the server named, and after a
+            rung at most by `jitter` of it longer.
+        drawn: a number in [0, 1), at random.
         jitter: the part of the wait by which it is lengthened at most, where the least span is not more. 0: no spread.
     """
-    if stated is None:
-        wait, least = rung, min(LEAST_AFTER_RUNG, MOST_OF_A_SHORT_RUNG * rung)
-    else:
-        wait, least = stated, LEAST_AFTER_STATED
-    return wait + max(jitter * wait, least) * fraction if jitter else wait
+    wait = rung if stated is None else stated
+    if not jitter:
+        return wait
+    if place == 0:
+        return wait if stated is not None else wait + jitter * wait * drawn
+    least = LEAST if stated is not None else min(LEAST, MOST_OF_A_SHORT_RUNG * rung)
+    return wait + max(jitter * wait, least) * (place * GOLDEN % 1.0)
+
+
+def _is_place(row: object) -> bool:
+    if not isinstance(row, list) or len(row) != len(Place._fields):
+        return False
+    name, end, place = row
+    whole = isinstance(place, int) and not isinstance(place, bool) and 0 <= place < 1 << 31
+    return isinstance(name, str) and isinstance(end, int | float) and math.isfinite(end) and whole
