@@ -19,6 +19,7 @@ from scrapy.exceptions import CloseSpider, DontCloseSpider
 from twisted.python.failure import Failure
 
 from scrapy_polite.puttingoff import ALL_HELD
+from scrapy_polite.stores.acts import acts
 from scrapy_polite.stores.base import StoreError
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class HoldWatch:
             return False
         self._asked.update(some)
         booker = self._politeness.booker
-        asked_at, found = time.monotonic(), False
+        asked_at, found = time.monotonic(), set[str]()
         peeks = await booker.call(booker.store.peek, some)
         after = self._politeness.config.defer_after
         parked = [key for key, peek in peeks.items() if peek.cause and peek.cause.kind == "parked" and peek.hold_in > after]
@@ -112,8 +113,14 @@ class HoldWatch:
             due = asked_at + max(peek.due_in, peek.hold_in)
             if key in told and due + 1.0 < told[key]:
                 self._politeness.released(key, due - time.monotonic())
-                found = True
-        return found
+                found.add(key)
+        if found:
+            for act in await booker.call(acts, booker.store):
+                if act.key in found and act.verb == "released":
+                    found.discard(act.key)
+                    logger.info("By hand: %s", act.sentence())
+            return True
+        return False
 
     async def _close_if_all_is_held(self, agenda: Agenda) -> None:
         """Twice in a row, so that nothing is on its way from one place to another."""

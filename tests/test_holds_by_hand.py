@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import stat
 import time
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from commandline import objects, polite
-from loopback import Answer, Arrival, Server, limits, ports, start
+from loopback import FETCH, Running, Server, limits, ports, start
 
 from scrapy_polite.commands.words import span
+from scrapy_polite.stores.acts import Act, acts, add
 from scrapy_polite.stores.base import Cause, Store, open_store
 from scrapy_polite.stores.deferring import Deferred
 from scrapy_polite.telemetry.events import HeldEvent
@@ -20,6 +22,7 @@ from scrapy_polite.telemetry.ledger import Ledger
 
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Iterator
     from pathlib import Path
 
     from postgres import Database
@@ -183,39 +186,87 @@ class Spider(TestSpider):
 """
 
 
-def held_at_first(arrival: Arrival) -> Answer:
-    return ANSWERS.pop() if ANSWERS else Answer()
+PROCESSES = 4
 
 
-ANSWERS: list[Answer] = []
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Of a store that has no ledger beside it."""
+    if request.param == "sqlite":
+        return f"sqlite:{tmp_path}/shared.sqlite"
+    database: Database = request.getfixturevalue("database")
+    return database.url
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_running_crawls_go_on_within_a_second_when_a_hold_is_ended(
-    kind: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    """Two processes that wait for one key."""
-    database: Database | None = request.getfixturevalue("database") if kind == "postgres" else None
-    url = database.url if database is not None else f"sqlite:{tmp_path}/limits.sqlite"
+@contextmanager
+def crawls(spider: str, url: str, server: Server, tmp_path: Path, **settings: object) -> Iterator[list[Running]]:
+    """Several processes with one store."""
+    with ExitStack() as stack:
+        running = []
+        for number in range(PROCESSES):
+            (tmp_path / str(number)).mkdir()
+            chosen = {**ports(server), "POLITE_STORE": url, "POLITE_LEDGER": None, **settings}
+            running.append(stack.enter_context(start(spider, tmp_path / str(number), **chosen)))
+        for one in running:
+            one.until(lambda one=one: "Spider opened" in one.log)
+        yield running
+
+
+def shown_acts(url: str, tmp_path: Path) -> list[dict[str, Any]]:
+    """What `status` shows of what was done by hand, the newest first."""
+    done = polite("status", "--json", "-s", f"POLITE_STORE={url}", "-s", "POLITE_LEDGER=", cwd=tmp_path)
+    return [line for line in objects(done) if "by_hand" in line]
+
+
+def by_hand(url: str, tmp_path: Path, *arguments: str) -> float:
+    """Let ann do it; the moment at which it was done, on the clock of arrivals."""
+    done = polite(*arguments, "--author", "ann", "-s", f"POLITE_STORE={url}", "-s", "POLITE_LEDGER=", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    store = open_store(url)
+    at: float = acts(store)[0].at
+    store.close()
+    return at - time.time() + time.monotonic()
+
+
+def test_four_running_crawls_go_on_within_a_second_when_a_hold_is_ended_and_say_by_whom(url: str, tmp_path: Path) -> None:
     store = open_store(url)
     store.hold("site:127.0.0.1", 250, Cause("denied", "403"))
-    with Server() as server:
-        settings = limits(20.0) | ports(server) | {"POLITE_STORE": url}
-        folders = [tmp_path / name for name in ("one", "two")]
-        for folder in folders:
-            folder.mkdir()
-        spider = WAITS.format(url=server.url)
-        with start(spider, folders[0], **settings) as one, start(spider, folders[1], **settings) as two:
-            for running in (one, two):
-                running.until(lambda running=running: "Spider opened" in running.log)
-            time.sleep(2.0)
-            assert server.arrivals == []
-            ended = time.monotonic()
-            done = polite("retry", "site:127.0.0.1", "-s", f"POLITE_STORE={url}", cwd=tmp_path)
-            assert done.returncode == 0, done.stderr
-            answered = time.monotonic()
-            assert [len(running.end(20).urls()) for running in (one, two)] == [1, 1]
-        assert all(ended < arrival.at < answered + 1.0 for arrival in server.arrivals)
+    with Server() as server, crawls(WAITS.format(url=server.url), url, server, tmp_path, **limits(20.0)) as running:
+        time.sleep(2.0)
+        assert server.arrivals == []
+        ended = by_hand(url, tmp_path, "retry", "site:127.0.0.1", "--reason", "they called")
+        assert [len(one.end(20).urls()) for one in running] == [1] * PROCESSES
+        assert all(ended - 0.1 < arrival.at < ended + 1.0 for arrival in server.arrivals)
+        assert all("By hand: site:127.0.0.1 released by ann: they called (was denied: 403" in one.log for one in running)
+    (act,) = shown_acts(url, tmp_path)
+    assert (act["by_hand"], act["key"], act["author"], act["reason"]) == ("released", "site:127.0.0.1", "ann", "they called")
+    store.close()
+
+
+def test_a_key_that_is_parked_is_left_alone_by_four_running_crawls_until_it_is_released(url: str, tmp_path: Path) -> None:
+    spider = FETCH.replace("{count}", "500")
+    with Server() as server, crawls(spider.format(url=server.url), url, server, tmp_path, **limits(20.0)) as running:
+        running[0].until(lambda: len(server.arrivals) > 20)
+        parked = by_hand(url, tmp_path, "park", f"{server.url}/", "--for", "4m", "--reason", "ticket 12")
+        time.sleep(1.0)
+        before = len(server.arrivals)
+        assert [arrival for arrival in server.arrivals if arrival.at > parked + 0.1] == []
+        released = by_hand(url, tmp_path, "release", "site:127.0.0.1")
+        running[0].until(lambda: len(server.arrivals) >= before + 8)
+        assert released - 0.1 < server.arrivals[before].at < released + 1.0
+    shown = shown_acts(url, tmp_path)
+    assert [(act["by_hand"], act["reason"]) for act in shown] == [("released", ""), ("parked", "ticket 12")]
+
+
+def test_long_reasons_of_many_acts_fit_into_what_a_store_keeps(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:{tmp_path}/acts.sqlite")
+    for number in range(120):
+        add(store, Act(float(number), A, "parked", "ann", "\N{SNOWMAN}" * 20_000 if number > 20 else "why", ""))
+    found = acts(store)
+    assert found[0].at == 119
+    assert len(found) > 40
+    store.note("by hand", "acts", "{")
+    assert acts(store) == []
     store.close()
 
 

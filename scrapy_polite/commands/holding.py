@@ -11,9 +11,11 @@ from scrapy_polite.commands import hand
 from scrapy_polite.commands.stores import existing_store, without_store
 from scrapy_polite.commands.words import moment, plural, span
 from scrapy_polite.config import Config
+from scrapy_polite.hearing import begun_anew
 from scrapy_polite.holding import LADDERS
 from scrapy_polite.naming.sites import Sites
 from scrapy_polite.paths import ledger_path, store_url
+from scrapy_polite.stores.acts import Act, add
 from scrapy_polite.stores.base import LONGEST_HOLD, Cause, StoreError
 from scrapy_polite.telemetry.events import HeldEvent
 from scrapy_polite.telemetry.ledger import Ledger
@@ -75,7 +77,7 @@ class Hand:
     def end(self) -> dict[str, Any]:
         """End the hold, and let what waits for it go."""
         self.store.release(self.key)
-        self.store.note(self.key, LADDERS, "")  # The next refusal begins at the first rung.
+        self.store.note(self.key, LADDERS, begun_anew())  # The next refusal begins at the first rung.
         hastened = self.store.hasten_deferred(self.key)
         self._audit(0.0, "released", f"{self.why} (was {self.shown})")
         waiting = f" Free to be taken up: {plural(hastened, 'request')} that waited for it." if hastened else ""
@@ -102,6 +104,7 @@ class Hand:
         return {"key": self.key, "author": self.author, "reason": self.options.reason.strip(), "was": was, **more, "done": done}
 
     def _audit(self, seconds: float, kind: str, reason: str) -> None:
+        add(self.store, Act(time.time(), self.key, kind, self.author, self.options.reason.strip(), self.shown))
         path = ledger_path(self._config.ledger, store_url(self._config.store, make=False))
         if path is None:
             return

@@ -12,6 +12,7 @@ from scrapy_polite.commands.paces import SLOWED, paces_of, slowed
 from scrapy_polite.commands.stores import existing_store, without_store
 from scrapy_polite.commands.words import moment, plural, seen, span
 from scrapy_polite.config import Config
+from scrapy_polite.stores.acts import Act, acts
 from scrapy_polite.stores.base import StoreError
 from scrapy_polite.stores.looking import LookOnly
 
@@ -29,6 +30,9 @@ FOR_GOOD: Final = 50 * 365 * 86_400.0
 
 LARGEST: Final = 10
 """Origins that are shown; ``scrapy polite origins`` shows more."""
+
+ACTS: Final = 5
+"""What was done by hand last, in the text; --json has all that is kept."""
 
 PACED: Final = 10_000
 """Of so many it is looked whether they are slowed."""
@@ -50,6 +54,7 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
         held, origins = store.held(), known.origins()
         put_off = store.count_deferred()
         aliases = known.aliases_of([name for name, _ in origins[:LARGEST]])
+        done = acts(store)
         paces = paces_of(store, config, [name for name, _ in origins[:PACED]])
     except StoreError as error:
         sys.stderr.write(f"The store cannot answer: {error}\n")
@@ -69,10 +74,11 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
             *({"slowed": name, **one} for name, told in paces.items() for one in told if one["pace"] > SLOWED),
             totals,
             *({"origin": name, "hosts": hosts, "aliases": aliases.get(name, [])} for name, hosts in origins[:LARGEST]),
+            *({"by_hand": act.verb, **act._asdict()} for act in done),
         ]
         sys.stdout.write("".join(f"{json.dumps(one)}\n" for one in shown))
     else:
-        sys.stdout.write(_as_text(held, paces, origins, aliases, totals, now))
+        sys.stdout.write(_as_text(held, paces, origins, aliases, totals, done, now))
     return 0
 
 
@@ -94,6 +100,7 @@ def _as_text(
     origins: list[tuple[str, int]],
     aliases: dict[str, list[str]],
     totals: dict[str, int],
+    done: list[Act],
     now: float,
 ) -> str:
     lines = [f"Held: {len(held) or 'nothing'}"]
@@ -103,6 +110,8 @@ def _as_text(
         lines.append(f"  {hold.key}  {until}  {hold.cause.kind}: {seen(hold.cause.reason)}{stated}")
     slow = [f"  {name}  {sentence}" for name, told in paces.items() for sentence in slowed(told)]
     lines += [f"Slowed: {len(slow)}", *slow] if slow else []
+    lines += ["By hand, the newest first:"] if done else []
+    lines += [f"  {moment(act.at)}  {seen(act.sentence())}" for act in done[:ACTS]]
     if totals["deferred"]:
         lines.append(f"Put off: {plural(totals['deferred'], 'request')}, see scrapy polite deferred")
     ruled = f"; {plural(totals['rulings'], 'ruling')} by hand" if totals["rulings"] else ""
