@@ -15,7 +15,7 @@ FUZZ_SECONDS ?= 60
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test soak-accounting fuzz compare bench-limits bench-origins bench-pace edges lint types docs clean
+.PHONY: help demo test soak-accounting fuzz compare bench-limits bench-origins bench-pace bench-holds edges lint types docs clean
 
 help:
 	@echo 'make demo      set up, crawl the town politely, and prove it (DEMO="--short" for a quick one)'
@@ -27,6 +27,7 @@ help:
 	@echo 'make edges     renew the table of edges from what the providers publish (EDGES="--from DIR" from files)'
 	@echo 'make bench-origins  how well hosts are put together by what they share, on made-up webs (BENCH="--short" for a quick one)'
 	@echo 'make bench-pace    the law of pace on model servers, and its picture for the docs (BENCH="--short" for a quick one)'
+	@echo 'make bench-holds   whether four crawls keep a hold, and how keys come back from one (BENCH="--short" for a quick one)'
 	@echo 'make lint types docs'
 
 $(READY): setup.cfg pyproject.toml
@@ -100,6 +101,9 @@ bench-origins: $(READY)
 
 bench-pace: $(READY)
 	$(BIN)/python -m benchmarks.pace --picture docs/_static/pace.svg $(BENCH)
+
+bench-holds: $(READY)
+	$(BIN)/python -m benchmarks.holds $(BENCH)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -21,6 +21,7 @@ SHORT = {
     "queues": ["--sites", "10", "1000", "--operations", "400", "--rounds", "1"],
     "wire": ["--short"],
     "processes": ["--short"],
+    "holds": ["--short"],
     "crawl": ["--short"],
     "simulate": ["--short"],
     "pace": ["--short"],
