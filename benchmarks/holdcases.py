@@ -109,9 +109,9 @@ def wait_until(come: Callable[[], object], seconds: float) -> None:
 
 @dataclass(frozen=True)
 class Inside:
-    """``left``: requests that had not arrived when the refusal was written. ``heard_ms``: from then until the store had the hold.
-    ``on_the_wire``: the requests that came within that and WIRE. ``inside``: those that came between that and the end of the
-    stated time. ``back_s``: from that end to the next arrival."""
+    """``left``: requests that had not arrived when the refusal was written. ``heard_ms``: from then until the store had the
+    hold. ``on_the_wire``: the requests that came within that and WIRE. ``inside``: those that came between that and the end
+    of the stated time. ``back_s``: from that end to the next arrival."""
 
     crawl: str
     store: str

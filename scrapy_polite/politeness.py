@@ -32,6 +32,7 @@ from scrapy_polite.pacing import Pacing
 from scrapy_polite.paths import ledger_path, store_url, writable
 from scrapy_polite.placing import Placing
 from scrapy_polite.planning import Planner
+from scrapy_polite.quotas import Quotas
 from scrapy_polite.refunding import Refunds
 from scrapy_polite.settings import BESIDE_THE_STORE
 from scrapy_polite.stores.base import Cause, Store, StoreError, open_store, redacted_url
@@ -82,6 +83,7 @@ class Politeness(Admission):
         self.learning = Learning(self.planner.costs, notebook, stats)
         self._holding = Holding(self, notebook)
         self.refunds = Refunds(self)
+        self._quotas = Quotas(self)
         self.tickets: weakref.WeakKeyDictionary[Request, Ticket] = weakref.WeakKeyDictionary()
         self.forward: ForwardProxy | None = None
         self.deferring: Deferring | None = None
@@ -136,6 +138,7 @@ class Politeness(Admission):
             self.lines.stop()
         if self.forward is not None:
             await self.forward.stop()
+        self._quotas.close()
         await self.unwatch()
         await self.pacing.close()
         await self.placing.close()
@@ -244,6 +247,7 @@ class Politeness(Admission):
         seen = beginning(body, headers, looked_at(status))
         refusal = recognise(status, headers, time.time(), seen, bucket=bucket)
         hold = await self._holding.heard(site, ticket.url, refusal, ticket.sent or now, now)
+        self._quotas.heard(site, headers)
         self.refunds.heard(ticket, status, headers, refused=hold is not None)
         return refusal is None or hold is None or serves(status, refusal)
 
