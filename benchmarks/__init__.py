@@ -1,1 +1,6 @@
-"""Measurements, each comparing in one run. See docs/benchmarks.md."""
+"""What the limits cost and how well they are kept. Measured by the town of the example project, among others."""
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "example_project"))

@@ -7,12 +7,13 @@ workers, stands still, has other visitors, answers some requests with a chance e
 
 from __future__ import annotations
 
-import heapq
 import math
 import random
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
+
+from town.knee import AT_ONCE, Line
 
 from scrapy_polite.limits.gcra import Booked, Demand, Row, take
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 MICRO = 1_000_000
 TRIP = 0.02
 """Seconds of a round trip."""
-AT_ONCE = 0.002
-"""Seconds that a refusal takes."""
 
 
 class Answers(Protocol):
@@ -59,8 +58,7 @@ class Server:
 
     def __post_init__(self) -> None:
         self._draw = random.Random(self.seed * 7919 + 13)
-        self._free = [0.0] * self.workers
-        self._begins: deque[float] = deque()
+        self._line = Line(self.workers, self.waiting)
         self._next_visitor = 0.0 if self.visitors else math.inf
         self._limiter = Row(0, 0)
         self._outages = deque(self.outages)
@@ -90,21 +88,16 @@ class Server:
         """When the answer to a request that arrives now is ready; None: it is refused."""
         while self._outages and self._outages[0][0] <= now:
             _, until, missing = self._outages.popleft()
-            for _ in range(missing):
-                heapq.heapreplace(self._free, max(self._free[0], until))
-        while self._begins and self._begins[0] <= now:
-            self._begins.popleft()
-        if self._free[0] > now and len(self._begins) >= self.waiting:
-            return None
-        begin = max(now, self._free[0])
-        if begin > now:
-            self._begins.append(begin)
-        end = begin + self.service(self._draw, kind) * self.slowness(begin)
-        for since, until in self.stalls:
-            if begin < until and since < end:
-                end += until - max(begin, since)
-        heapq.heapreplace(self._free, end)
-        return end
+            self._line.lose(missing, until)
+
+        def done(begin: float) -> float:
+            end = begin + self.service(self._draw, kind) * self.slowness(begin)
+            for since, until in self.stalls:
+                if begin < until and since < end:
+                    end += until - max(begin, since)
+            return end
+
+        return self._line.take(now, done)
 
 
 @dataclass

@@ -10,22 +10,16 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import socket
 import ssl
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from benchmarks.serving import Serving, answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "example_project"))
-
-from town.stamping import Listener, connection_of  # noqa: E402
+from town.stamping import Listener, connection_of
 
 PAGE = b"<html><body><p>A page.</p></body></html>"
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%b" % (len(PAGE), PAGE)
@@ -70,11 +64,7 @@ async def serve(addresses: Sequence[str], tls: bool, stamps: bool, holds: str) -
     for listener in listening(addresses, Listener if stamps else socket.socket):
         await loop.create_server(lambda: Visit(arrivals, holds), sock=listener, ssl=context)
         port = listener.getsockname()[1]
-    print(port, flush=True)
-    lines = asyncio.StreamReader()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
-    while await lines.readline():
-        print(json.dumps(arrivals), flush=True)
+    await answer(port, lambda: arrivals)
 
 
 def listening(addresses: Sequence[str], kind: type[socket.socket]) -> list[socket.socket]:
@@ -96,52 +86,20 @@ def listening(addresses: Sequence[str], kind: type[socket.socket]) -> list[socke
         return sockets
 
 
-class Server:
+class Server(Serving):
     """``with Server(addresses) as server``: it runs, at ``server.port``. ``stamps``: arrivals are written down. ``holds``: one
     of the addresses, which holds for an hour."""
 
     def __init__(self, addresses: Sequence[str], *, tls: bool = False, stamps: bool = True, holds: str = "") -> None:
-        self._addresses = addresses
-        self._options = ["--tls"] * tls + ["--no-stamps"] * (not stamps) + ["--holds", holds] * bool(holds)
+        options = ["--tls"] * tls + ["--no-stamps"] * (not stamps) + ["--holds", holds] * bool(holds)
+        super().__init__("benchmarks.server", [*addresses, *options])
         self._scheme = "https" if tls else "http"
-
-    def __enter__(self) -> Server:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.server", *self._addresses, *self._options],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self.port = int(self._line())
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        try:
-            self._process.wait(10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._process.stdout.close()
 
     def url(self, address: str, path: str) -> str:
         return f"{self._scheme}://{address}:{self.port}{path}"
 
     def arrivals(self) -> list[tuple[float, str, str]]:
-        assert self._process.stdin is not None
-        self._process.stdin.write("\n")
-        self._process.stdin.flush()
-        return [(at, address, path) for at, address, path in json.loads(self._line())]
-
-    def _line(self) -> str:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise RuntimeError("The server of the benchmark has ended")
-        return line
+        return [(at, address, path) for at, address, path in self.told()]
 
 
 def main() -> None:

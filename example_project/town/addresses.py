@@ -17,6 +17,8 @@ BUSY_SECONDS: Final = "127.20.1.3"
 BUSY_DATE: Final = "127.20.1.4"
 DOWN: Final = "127.20.1.5"
 CHALLENGE: Final = "127.20.1.6"
+KNEE: Final = "127.20.1.7"
+SLOW: Final = "127.20.1.8"
 CDN: Final = "127.20.3.1"
 CDN_ORIGIN: Final = "127.20.3.9"
 BUCKET: Final = "127.20.4.1"
@@ -34,6 +36,8 @@ SERVERS: Final[dict[str, tuple[str, ...]]] = {
     "busy-date": (BUSY_DATE,),
     "down": (DOWN,),
     "challenge": (CHALLENGE,),
+    "knee": (KNEE,),
+    "slow": (SLOW,),
     "cdn": (CDN,),
     "cdn-origin": (CDN_ORIGIN,),
     "bucket": (BUCKET,),

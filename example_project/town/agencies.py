@@ -1,4 +1,4 @@
-"""Servers with agencies' sites on them: the platform's two, which share one queue, and those of one agency each."""
+"""Servers with agencies' sites on them: the platform's two, which share one queue, a small host's, and those of one agency."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs, urlsplit
 
 from town.arrivals import COSTS, kind_of
-from town.capacity import Overloaded, Servers
+from town.capacity import Overloaded
 from town.imagemaker import Darkroom, content_type
 from town.pages import Pages, robots
 from town.traps import REDIRECTS, redirect_targets
@@ -17,6 +17,7 @@ from town.visits import Answer, Visit, text
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from town.knee import Takes
     from town.manners import Manner
     from town.world import Site
 
@@ -36,7 +37,7 @@ class Agency:
         pages: Pages,
         darkroom: Darkroom,
         manner: Manner | None = None,
-        queue: Servers | None = None,
+        queue: Takes | None = None,
     ) -> None:
         self.sites = {site.host: site for site in sites}
         self.pages = pages

@@ -22,6 +22,7 @@ from town.capacity import Servers
 from town.cdn import ReadThrough
 from town.dnsserver import Datagrams, NameServer, Stream
 from town.imagemaker import Darkroom
+from town.knee import knee_of, small_host
 from town.manners import manner_of
 from town.names import REBINDING, zone
 from town.pages import Pages
@@ -31,7 +32,7 @@ from town.traps import Trap, lay, traps
 from town.truth import ground_truth
 from town.visits import Answer, Inhabitant, Visit, text
 from town.webserver import WebServer, serve
-from town.world import BUCKET_HOST, BUCKET_PATH_HOST, IMAGE_SERVICE_HOST, PLATFORM_NAME, build
+from town.world import BUCKET_HOST, BUCKET_PATH_HOST, IMAGE_SERVICE_HOST, KNEE_NAME, PLATFORM_NAME, build
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -151,7 +152,8 @@ class City:
                 origin = everybody["cdn-origin"] = Agency(sites, pages, darkroom)
                 self._warm(edge, origin)
             elif name not in everybody:
-                everybody[name] = Agency(sites, pages, darkroom, manner_of(name, self.plan.patience))
+                manner, queue = manner_of(name, self.plan.patience), knee_of(name, self.plan.patience)
+                everybody[name] = Agency(sites, pages, darkroom, manner, queue)
         return everybody
 
     @staticmethod
@@ -169,6 +171,7 @@ class City:
         authority.cert_pem.write_to_path(str(self.plan.directory / "ca.pem"))
         names = {name: [site.host for site in self.world.sites if site.server == name] for name in addresses.SERVERS}
         names["platform"].append(PLATFORM_NAME)
+        names["knee"].append(KNEE_NAME)
         names["bucket"] += [BUCKET_HOST, BUCKET_PATH_HOST]
         names["imageservice"].append(IMAGE_SERVICE_HOST)
         names["cdn-origin"] += names["cdn"]
@@ -187,6 +190,7 @@ class City:
 
     def _info(self, ports: Ports, dns_port: int, laid_traps: Sequence[Trap]) -> dict[str, object]:
         directory = self.plan.directory.absolute()
+        knee = small_host(self.plan.patience)
         return {
             "dns": f"{DNS_ADDRESS}:{dns_port}",
             "http_port": ports.http,
@@ -199,6 +203,7 @@ class City:
             "seed": self.plan.seed,
             "patience": self.plan.patience,
             "platform": {"cname": PLATFORM_NAME, "addresses": list(addresses.PLATFORM), "capacity": self.plan.capacity},
+            "knee": {"cname": KNEE_NAME, "addresses": [addresses.KNEE], "capacity": knee.capacity, "spell": knee.spell},
             "sites": [
                 {
                     "host": site.host,

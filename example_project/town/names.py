@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from town import addresses
-from town.world import BUCKET_HOST, BUCKET_PATH_HOST, CDN_NAME, IMAGE_SERVICE_HOST, PLATFORM_NAME, World
+from town.world import BUCKET_HOST, BUCKET_PATH_HOST, CDN_NAME, IMAGE_SERVICE_HOST, KNEE_NAME, PLATFORM_NAME, World
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,6 +59,8 @@ ODD: Final[dict[str, Records]] = {
     "nowhere.odd.example": Records(cname="missing.odd.example"),
     "short.odd.example": Records(a=(addresses.LONE,), ttl=1),
 }
+ALIASES: Final = {"cdn": CDN_NAME, "knee": KNEE_NAME}
+"""Servers whose sites are aliases of the host's own name."""
 SILENT: Final = "silent.odd.example"
 SERVFAIL: Final = "servfail.odd.example"
 
@@ -110,12 +112,13 @@ def zone(world: World) -> Zone:
     """The zone of `world`: tenants by CNAME to the platform (at an apex by plain addresses), others by address."""
     names = dict(ODD)
     names[PLATFORM_NAME] = Records(a=addresses.PLATFORM)
+    names[KNEE_NAME] = Records(a=(addresses.KNEE,))
     names[CDN_NAME] = Records(a=(addresses.CDN,))
     names[BUCKET_HOST] = names[BUCKET_PATH_HOST] = Records(a=(addresses.BUCKET,))
     names[IMAGE_SERVICE_HOST] = Records(a=(addresses.IMAGE_SERVICE,))
     for site in world.sites:
-        if site.server == "cdn":
-            names[site.host] = Records(cname=CDN_NAME)
+        if site.server in ALIASES:
+            names[site.host] = Records(cname=ALIASES[site.server])
         elif site.server != "platform":
             names[site.host] = Records(a=addresses.SERVERS[site.server])
         elif site.host.startswith("www."):

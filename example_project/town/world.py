@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from random import Random
 
 PLATFORM_NAME: Final = "sites.hearth-platform.example"
+KNEE_NAME: Final = "mills.small-host.example"
 CDN_NAME: Final = "harbour-lets.b-cdn.net"
 BUCKET_HOST: Final = "hearth-photos.s3.eu-west-2.amazonaws.com"
 BUCKET_PATH_HOST: Final = "s3.eu-west-2.amazonaws.com"
@@ -192,6 +193,9 @@ class World:
     sites: tuple[Site, ...]
 
 
+MILLS: Final = ("grist", "paper", "saw", "silk", "water", "wind")
+TLS_MILLS: Final = ("paper", "water")
+
 SPECIAL: Final = (
     # inhabitant, host, TLS, images_on
     ("lone", "www.lantern-and-key.example", False, "own"),
@@ -201,6 +205,8 @@ SPECIAL: Final = (
     ("down", "www.under-repair.example", False, "own"),
     ("challenge", "www.moat-and-gate.example", True, "own"),
     ("cdn", "www.harbour-lets.example", False, "edge"),
+    *(("knee", f"www.{mill}-mill-homes.example", mill in TLS_MILLS, "own") for mill in MILLS),
+    ("slow", "www.unhurried-homes.example", False, "own"),
 )
 
 
