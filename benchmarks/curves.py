@@ -1,13 +1,19 @@
-"""Curves over time as an SVG that follows the light or dark mode of the page it stands in."""
+"""Curves and strips over time as an SVG that follows the light or dark mode of the page it stands in."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
+from typing import TYPE_CHECKING
 
-WIDTH, LEFT, RIGHT, TOP, BETWEEN, HEIGHT, FOOT = 740, 48, 14, 74, 58, 150, 52
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+WIDTH, LEFT, RIGHT, TOP, BETWEEN, HEIGHT, FOOT = 760, 52, 20, 84, 56, 150, 50
 """Of the drawing: its margins, and the height of a panel."""
+STRIP, NAMES, COUNTS = 22, 128, 74
+"""Height of a strip, and the room beside it for its name and for what it comes to."""
 
 LOOK = """
     /* Inside a page the drawing has the colour of the page's text. Alone it chooses by itself. */
@@ -15,15 +21,22 @@ LOOK = """
     @media (prefers-color-scheme: dark) { #pace:root { color: #e6edf3; } }
     #pace text { fill: currentColor; font-size: 13px; }
     #pace .head { font-size: 15px; font-weight: 600; }
+    #pace .soft { fill-opacity: 0.72; }
     #pace .end { text-anchor: end; }
     #pace .middle { text-anchor: middle; }
-    #pace .grid { stroke: currentColor; stroke-opacity: 0.18; }
-    #pace .axis { stroke: currentColor; stroke-opacity: 0.65; }
-    #pace .trouble { fill: currentColor; fill-opacity: 0.07; }
-    #pace .curve { fill: none; stroke-width: 2; stroke-linejoin: round; }
-    #pace .ours { stroke: #3b82c4; }
-    #pace .theirs { stroke: #c2571a; stroke-dasharray: 5 3; }
+    #pace .grid { stroke: currentColor; stroke-opacity: 0.14; }
+    #pace .axis { stroke: currentColor; stroke-opacity: 0.6; }
+    #pace .ground { fill: currentColor; fill-opacity: 0.09; }
+    #pace .edge { fill: none; stroke: currentColor; stroke-opacity: 0.45; stroke-dasharray: 2 3; }
+    #pace .curve { fill: none; stroke-width: 2; stroke-linejoin: round; stroke-linecap: round; }
+    #pace .ours { stroke: #2f7fd0; stroke-width: 2.75; }
+    #pace .theirs { stroke: #d1661d; }
+    #pace .others { stroke: #8a63b8; }
+    #pace .tick { stroke-width: 3.2; stroke-linecap: butt; }
 """
+
+Points = list[tuple[float, float]]
+"""Seconds, value."""
 
 
 @dataclass(frozen=True)
@@ -31,16 +44,19 @@ class Curve:
     name: str
     look: str
     """A class of LOOK."""
-    points: list[tuple[float, float]]
-    """Seconds, value."""
+    points: Points
 
 
 @dataclass(frozen=True)
 class Panel:
     title: str
-    curves: list[Curve]
-    most: float | None
-    """Top of its axis; None: what the curves need."""
+    curves: Sequence[Curve]
+    most: float | None = None
+    """Top of its axis; None: what the curves need. What goes beyond is cut off."""
+    ground: Points = field(default_factory=list)
+    """Steps that are shown as a ground under the curves: from then on, value."""
+    said: str = ""
+    """What the ground is."""
 
     @property
     def top(self) -> float:
@@ -49,13 +65,30 @@ class Panel:
         return max(step, math.ceil(highest / step - 1e-9) * step)
 
 
-def drawing(*, title: str, about: str, panels: list[Panel], seconds: float, marked: tuple[float, float, str]) -> str:
-    """The panels under each other, one axis of time. `marked`: from, until, and what it says."""
+@dataclass(frozen=True)
+class Strip:
+    """A row in which the seconds are marked in which something happened."""
 
-    def x(at: float) -> str:
-        return f"{LEFT + (WIDTH - LEFT - RIGHT) * at / seconds:.1f}"
+    name: str
+    look: str
+    seconds: Sequence[int]
+    said: str
+    """What they come to."""
 
-    height = TOP + len(panels) * HEIGHT + (len(panels) - 1) * BETWEEN + FOOT
+
+def drawing(
+    *,
+    title: str,
+    about: str,
+    panels: Sequence[Panel],
+    strips: Sequence[Strip],
+    strips_title: str,
+    seconds: float,
+    marked: tuple[float, float, str],
+) -> str:
+    """Panels, and strips below them, over one axis of time. `marked`: from, until, and what it says."""
+    rows = len(panels) * (HEIGHT + BETWEEN)
+    height = TOP + rows + len(strips) * STRIP + FOOT
     font = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif"
     parts = [
         '<?xml version="1.0" encoding="UTF-8"?>',
@@ -64,43 +97,72 @@ def drawing(*, title: str, about: str, panels: list[Panel], seconds: float, mark
         f'  <title id="pace-title">{escape(title)}</title>',
         f'  <desc id="pace-about">{escape(about)}</desc>',
         f"  <style>{LOOK}  </style>",
+        *_legend(strips),
+        *_spell(marked, seconds, height - FOOT),
     ]
-    at = LEFT
-    for curve in reversed(panels[0].curves):
-        parts.append(
-            f'  <path class="curve {curve.look}" d="M{at} 20h34"/><text x="{at + 42}" y="24">{escape(curve.name)}</text>'
-        )
-        at += 300
-    since, until, said = marked
     for number, panel in enumerate(panels):
-        top = TOP + number * (HEIGHT + BETWEEN)
-        bottom = top + HEIGHT
-        width = float(x(until)) - float(x(since))
-        parts += [
-            f'  <g><text class="head" x="{LEFT}" y="{top - 14}">{escape(panel.title)}</text>',
-            f'  <rect class="trouble" x="{x(since)}" y="{top}" width="{width:.1f}" height="{HEIGHT}"/>',
-        ]
-        if number == 0:
-            parts.append(f'  <text class="middle" x="{x((since + until) / 2)}" y="{top - 14}">{escape(said)}</text>')
-        step = _step(panel.top)
-        for line in range(round(panel.top / step) + 1):
-            y = f"{bottom - HEIGHT * line * step / panel.top:.1f}"
-            parts.append(
-                f'  <path class="{"grid" if line else "axis"}" d="M{LEFT} {y}H{WIDTH - RIGHT}"/>'
-                f'<text class="end" x="{LEFT - 8}" y="{float(y) + 4:.1f}">{line * step:g}</text>'
-            )
-        for curve in panel.curves:
-            points = " ".join(
-                f"{x(when)},{bottom - HEIGHT * min(value, panel.top) / panel.top:.1f}" for when, value in curve.points
-            )
-            parts.append(f'  <polyline class="curve {curve.look}" points="{points}"/>')
-        parts.append("  </g>")
-    foot = TOP + len(panels) * HEIGHT + (len(panels) - 1) * BETWEEN
-    for minute in range(int(seconds / 60) + 1):
-        if minute % 3 == 0:
-            parts.append(f'  <text class="middle" x="{x(minute * 60)}" y="{foot + 20}">{minute}</text>')
-    parts += [f'  <text class="middle" x="{(LEFT + WIDTH - RIGHT) / 2:.0f}" y="{foot + 42}">minutes</text>', "</svg>", ""]
+        parts += _panel(panel, TOP + number * (HEIGHT + BETWEEN), seconds)
+    parts += _strips(strips, strips_title, TOP + rows, seconds)
+    foot = height - FOOT
+    parts.append(f'  <path class="axis" d="M{LEFT} {foot}H{WIDTH - RIGHT}"/>')
+    for at in range(0, int(seconds) + 1, 15):
+        parts.append(f'  <text class="middle soft" x="{_x(at, seconds)}" y="{foot + 19}">{at}</text>')
+    parts += [f'  <text class="middle soft" x="{(LEFT + WIDTH - RIGHT) / 2:.0f}" y="{foot + 40}">seconds</text>', "</svg>", ""]
     return "\n".join(parts)
+
+
+def _x(at: float, seconds: float) -> str:
+    return f"{LEFT + (WIDTH - LEFT - RIGHT) * min(at, seconds) / seconds:.1f}"
+
+
+def _legend(strips: Iterable[Strip]) -> Iterator[str]:
+    at = LEFT
+    for strip in strips:
+        yield f'  <path class="curve {strip.look}" d="M{at} 20h30"/><text x="{at + 38}" y="24.5">{escape(strip.name)}</text>'
+        at += 190
+
+
+def _spell(marked: tuple[float, float, str], seconds: float, bottom: float) -> Iterator[str]:
+    since, until, said = marked
+    left, right = _x(since, seconds), _x(until, seconds)
+    yield f'  <path class="edge" d="M{left} {TOP - 28}V{bottom}M{right} {TOP - 28}V{bottom}"/>'
+    yield f'  <text class="middle soft" x="{(float(left) + float(right)) / 2:.1f}" y="{TOP - 16}">{escape(said)}</text>'
+
+
+def _panel(panel: Panel, top: float, seconds: float) -> Iterator[str]:
+    bottom = top + HEIGHT
+
+    def y(value: float) -> str:
+        return f"{bottom - HEIGHT * min(value, panel.top) / panel.top:.1f}"
+
+    yield f'  <g><text class="head" x="{LEFT}" y="{top - 16}">{escape(panel.title)}</text>'
+    if panel.ground:
+        steps = "".join(f"H{_x(at, seconds)}V{y(value)}" for at, value in panel.ground)
+        yield f'  <path class="ground" d="M{LEFT} {bottom}{steps}H{WIDTH - RIGHT}V{bottom}Z"/>'
+        yield f'  <text class="soft" x="{LEFT + 8}" y="{float(y(panel.ground[0][1])) - 7:.1f}">{escape(panel.said)}</text>'
+    step = _step(panel.top)
+    for line in range(round(panel.top / step) + 1):
+        at = y(line * step)
+        yield (
+            f'  <path class="{"grid" if line else "axis"}" d="M{LEFT} {at}H{WIDTH - RIGHT}"/>'
+            f'<text class="end soft" x="{LEFT - 8}" y="{float(at) + 4.5:.1f}">{line * step:g}</text>'
+        )
+    for curve in panel.curves:
+        points = " ".join(f"{_x(when, seconds)},{y(value)}" for when, value in curve.points)
+        yield f'  <polyline class="curve {curve.look}" points="{points}"/>'
+    yield "  </g>"
+
+
+def _strips(strips: Sequence[Strip], title: str, top: float, seconds: float) -> Iterator[str]:
+    yield f'  <g><text class="head" x="{LEFT}" y="{top - 16}">{escape(title)}</text>'
+    for number, strip in enumerate(strips):
+        upper = top + number * STRIP
+        ticks = "".join(f"M{_x(second + 0.5, seconds)} {upper + 3}v{STRIP - 6}" for second in strip.seconds)
+        yield f'  <path class="grid" d="M{LEFT} {upper + STRIP}H{WIDTH - RIGHT}"/>'
+        if ticks:
+            yield f'  <path class="curve {strip.look} tick" d="{ticks}"/>'
+        yield f'  <text x="{LEFT + 8}" y="{upper + STRIP - 6}">{escape(f"{strip.name}: {strip.said}")}</text>'
+    yield "  </g>"
 
 
 def _step(highest: float) -> float:

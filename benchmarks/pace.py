@@ -1,6 +1,9 @@
 """The law of pace on model servers, in virtual time, beside no law, stock Scrapy and AutoThrottle.
 
-    python -m benchmarks.pace [--short] [--json FILE] [--seeds 3] [--picture FILE.svg] [--real]
+    python -m benchmarks.pace [--short] [--json FILE] [--seeds 3]
+    python -m benchmarks.pace --real [--short] [--json FILE] [--picture FILE.svg]
+
+With --real: real crawls of the town's server with a knee, over HTTP on loopback, one after the other. Else:
 
 Ours is the package's own law, limiter, runs of failures, rungs and spread, on a clock that jumps from event to event. Stock
 Scrapy has 8 requests in flight a site and 16 in all; AutoThrottle has its own formula. All have more to ask than they may.
@@ -23,13 +26,12 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks import pacecases as cases
 from benchmarks import pacereal as real
-from benchmarks.curves import Curve, Panel, drawing
 from benchmarks.modelcrawlers import Scrapy, Trace
+from benchmarks.pacepicture import picture
 from benchmarks.reporting import Aim, Report, arguments
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
 
     from benchmarks.pacecases import Case, Course
 
@@ -54,6 +56,8 @@ class Bench:
         self.report = Report("pace", options)
         self.results: dict[str, Any] = {}
         self.aims: list[Aim] = []
+        self.drawn = ""
+        """The picture of the real crawls."""
 
     def table(self, name: str, headers: list[str], rows: list[list[str]]) -> None:
         self.report.table(headers, rows)
@@ -69,16 +73,42 @@ class Bench:
 
     def real(self) -> None:
         rows = []
-        for trial in real.TRIALS[: 1 if self.short else None]:
-            found = {crawl: real.measure(crawl, trial) for crawl in (real.OURS, real.AUTOTHROTTLE, real.STOCK)}
-            for crawl, one in found.items():
-                rows.append(
-                    [trial.name, crawl, number(one.served), number(one.refused), number(one.worst), number(one.rate, 1)]
-                )
-            ours, least = found[real.OURS].refused, min(found[real.STOCK].refused, found[real.AUTOTHROTTLE].refused)
-            self.aim(f"503s: {trial.name}", "a tenth of the others' fewest", f"{ours} of {least}", ours <= least / 10)
-        headers = ["a real server of 20 pages/s", "crawled by", "served", "503", "in the worst second", "served/s in the end"]
+        for trial in (real.SHORT,) if self.short else (real.UNKNOWN, real.SPELL):
+            found = {crawl: real.measure(crawl, trial) for crawl in real.CRAWLS}
+            rows += [_row_of(one) for one in found.values()]
+            self.real_aims(found)
+            if trial.spell is not None:
+                self.drawn = picture(found)
+        if not self.short:
+            found = {crawl: real.measure(crawl, real.SLOW) for crawl in (real.OURS, real.BARE)}
+            rows += [_row_of(one) for one in found.values()]
+            kept = found[real.OURS].served() / found[real.BARE].served()
+            self.aim(f"served, of what is served without a pace: {real.SLOW.name}", "95 %", percent(kept), kept >= 0.95)
+        headers = ["a real server", "crawled by", "served", "503", "worst second", "served/s then", "swing", "halved", "back"]
         self.table("real", headers, rows)
+        self.first_contact()
+
+    def real_aims(self, found: dict[str, real.Outcome]) -> None:
+        ours = found[real.OURS]
+        trial, least = ours.trial, min(len(found[crawl].refused) for crawl in (real.STOCK, real.AUTOTHROTTLE))
+        refused = len(ours.refused)
+        self.aim(f"503s: {trial.name}", "a tenth of the others' fewest", f"{refused} of {least}", refused <= least / 10)
+        self.aim(f"kept after settling: {trial.name}", "95 %", percent(ours.kept), ours.kept >= 0.95)
+        self.aim(f"swing after settling: {trial.name}", "20 %", percent(ours.swing), ours.swing <= 0.2)
+        if trial.spell is not None:
+            first = next((at - trial.spell.since for at in ours.refused if at >= trial.spell.since), None)
+            halved, back = ours.halved, ours.back
+            in_time = halved is not None and (first is None or halved < first)
+            said = f"after {number(halved, 1)} s; first 503 {'never' if first is None else f'after {first:.1f} s'}"
+            self.aim(f"at half before the first 503: {trial.name}", "yes", said, in_time)
+            self.aim(f"back to 90 %: {trial.name}", "60 s", f"{number(back, 1)} s", back is not None and back <= 60)
+
+    def first_contact(self) -> None:
+        rows = []
+        for broad in real.BROAD[: 1 if self.short else None]:
+            with_it, without = real.first_contact(broad, paced=True), real.first_contact(broad, paced=False)
+            rows.append([broad.name, number(without, 1), number(with_it, 1), f"{with_it / without:.2f}"])
+        self.table("first_contact", [f"{len(real.ADDRESSES)} unknown servers", "s without", "s", "times"], rows)
 
     # --------------------------------------------------------------------------------------------------- after settling
 
@@ -230,49 +260,18 @@ def _of_kind(trace: Trace, kind: str, since: float, until: float) -> float:
     return sum(one == kind and since <= at < until for (at, _), one in asked) / (until - since)
 
 
-def picture(case: Case, seed: int = 1) -> str:
-    """The rate and the refusals of one trouble, ours beside AutoThrottle's."""
-    ours, throttled = case.ours(seed), Scrapy(case.make(seed), SITES, throttled=True).crawl(case.seconds)
-    assert case.trouble is not None
-
-    crawls = [
-        (f"AutoThrottle, {SITES} sites: {cases.refused(throttled):,} refused", "theirs", throttled),
-        (f"scrapy_polite: {cases.refused(ours):,} refused", "ours", ours),
-    ]
-
-    def curves(of_what: Iterable[int]) -> list[Curve]:
-        wanted = set(of_what)
-        return [Curve(name, look, _per_second(trace, wanted, case.seconds)) for name, look, trace in crawls]
-
-    return drawing(
-        title="Rate and refusals, scrapy_polite beside AutoThrottle",
-        about=(
-            f"A server: {case.name}. scrapy_polite may send {case.rate:g} requests a second. When the server becomes slower, "
-            f"it goes down to what that can do, is refused {cases.refused(ours)} times, and comes back. AutoThrottle, with "
-            f"{SITES} sites on the server, is refused {cases.refused(throttled):,} times."
-        ),
-        panels=[
-            Panel("answered a second", curves({200}), 25),
-            Panel("refused a second (503)", curves(cases.REFUSED), None),
-        ],
-        seconds=case.seconds,
-        marked=(*case.trouble, "half of the capacity"),
-    )
-
-
-def _per_second(trace: Trace, statuses: set[int], seconds: float, window: float = 10.0) -> list[tuple[float, float]]:
-    """Answers with these statuses a second, each window at its middle."""
-    counts = [0] * int(seconds / window)
-    for at, status in trace.sent:
-        if status in statuses:
-            counts[min(len(counts) - 1, int(at / window))] += 1
-    return [((place + 0.5) * window, count / window) for place, count in enumerate(counts)]
+def _row_of(one: real.Outcome) -> list[str]:
+    trial, refused = one.trial, len(one.refused)
+    row = [trial.name, one.crawl, number(one.served()), number(refused), number(one.worst), number(one.rate, 1)]
+    return [*row, percent(one.swing), number(one.halved, 1), number(one.back, 1)]
 
 
 def run(options: argparse.Namespace) -> Bench:
     bench = Bench(options)
     if options.real:
         bench.real()
+        if options.picture is not None:
+            options.picture.write_text(bench.drawn, encoding="utf-8")
         return bench
     bench.asked_for_more()
     bench.not_busy()
@@ -282,16 +281,14 @@ def run(options: argparse.Namespace) -> Bench:
     bench.refusing()
     if not bench.short:
         bench.others()
-    if options.picture is not None:
-        options.picture.write_text(picture(cases.SMALL), encoding="utf-8")
     return bench
 
 
 def main() -> int:
     parser = arguments(__doc__)
     parser.add_argument("--seeds", type=int, default=3, help="how often each is run, with other chances")
-    parser.add_argument("--real", action="store_true", help="real crawls of a real server instead: nine minutes")
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the two curves, as SVG")
+    parser.add_argument("--real", action="store_true", help="real crawls of a real server instead: a quarter of an hour")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw what the real crawls did, as SVG")
     bench = run(parser.parse_args())
     bench.report.finish(bench.results, bench.aims)
     return 0

@@ -38,6 +38,8 @@ WINDOW = 10.0
 SHORT_WINDOW = 2.0
 """Over which it is seen to fall, or to be back."""
 STEP = 0.5
+ENDING = 2.0
+"""Seconds at the end of a trial that are not told: a crawl ends in them."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,11 @@ class Trial:
     waiting: int = WAITING
 
     @property
+    def end(self) -> float:
+        """Until when it is told."""
+        return self.seconds - ENDING
+
+    @property
     def best(self) -> float:
         """Pages a second that are to be had of it without a queue, outside of its spell."""
         return min(self.rate, self.workers / self.work)
@@ -64,6 +71,7 @@ class Trial:
 
 UNKNOWN = Trial("an unknown server is asked for twice what it can", 2 * CAN, False, 110, 60)
 SPELL = Trial("half of its speed is gone for 30 s, 5 % random 500s", 0.8 * CAN, True, 120, 85, Spell(30, 60, 2), 0.05)
+SHORT = Trial("half of its speed is gone for 4 s", 0.8 * CAN, True, 14, 11, Spell(5, 9, 2))
 SLOW = Trial("slow by nature: 1.5 s a page", 4, True, 45, 5, workers=32, work=1.5, waiting=64)
 
 
@@ -89,10 +97,9 @@ class Outcome:
         seconds = [int(at) for at in self.refused]
         return max((seconds.count(second) for second in set(seconds)), default=0)
 
-    def served(self, since: float = 0.0, until: float | None = None) -> int:
-        """Requests that arrived then and were not refused: chance errors took the work of a page."""
-        until = self.trial.seconds if until is None else until
-        return sum(one.status != 503 and since <= at < until for at, one in self._since_first())
+    def served(self, since: float = 0.0) -> int:
+        """Requests that have arrived since then and were not refused: chance errors took the work of a page."""
+        return sum(one.status != 503 and since <= at < self.trial.end for at, one in self._since_first())
 
     def asked(self, window: float, since: float, until: float) -> list[tuple[float, float]]:
         """Requests a second in every window from `since` until `until`: (its end, rate)."""
@@ -110,15 +117,20 @@ class Outcome:
         return [((place + 0.5) * window, median(latencies)) for place, latencies in sorted(found.items())]
 
     @property
+    def rate(self) -> float:
+        """Served a second after settling."""
+        return self.served(self.trial.settled) / (self.trial.end - self.trial.settled)
+
+    @property
     def kept(self) -> float:
-        """Served after settling, of the best."""
-        trial = self.trial
-        return self.served(trial.settled) / (trial.seconds - trial.settled) / trial.best
+        """The same, of the best."""
+        return self.rate / self.trial.best
 
     @property
     def swing(self) -> float:
         """After settling: half of the way from the 5th to the 95th percentile of the rate in 10 s, over its mean."""
-        rates = sorted(rate for _, rate in self.asked(WINDOW, self.trial.settled, self.trial.seconds))
+        window = min(WINDOW, (self.trial.end - self.trial.settled) / 2)
+        rates = sorted(rate for _, rate in self.asked(window, self.trial.settled, self.trial.end))
         low, high = (rates[min(len(rates) - 1, int(len(rates) * part))] for part in (0.05, 0.95))
         return (high - low) / 2 / mean(rates)
 
@@ -138,7 +150,7 @@ class Outcome:
             return None
         usual = mean(rate for _, rate in self.asked(SHORT_WINDOW, spell.since / 3, spell.since))
         since = spell[edge]
-        found = self.asked(SHORT_WINDOW, since - SHORT_WINDOW, self.trial.seconds)
+        found = self.asked(SHORT_WINDOW, since - SHORT_WINDOW, self.trial.end)
         return next((end - since for end, rate in found if end > since and reached(rate, usual)), None)
 
 
@@ -195,7 +207,7 @@ class Broad:
 
 
 BROAD = (
-    Broad("with the default rates", 8, None),
+    Broad("with the default rates, 4 pages of each", 4, None),
     Broad("4 pages/s of each, 8 pages", 8, 4.0),
     Broad("4 pages/s of each, 40 pages", 40, 4.0),
 )

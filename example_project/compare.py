@@ -27,7 +27,7 @@ from demo import interrupted
 from judging.arrivals import holds, worst_window
 from judging.harvest import images_of, left_in
 from judging.table import aligned, markdown
-from proof import PLATFORM
+from proof import KNEE, PLATFORM
 from town.client import Town, TownError
 
 if TYPE_CHECKING:
@@ -62,6 +62,10 @@ class Row:
     listings_of: int
     requests: int
     refused: int
+    knee_refused: int
+    """503s of the server with a knee."""
+    knee_longest: float
+    """Seconds of its longest answer."""
     worst_1: float
     worst_10: float
     capacity: float
@@ -79,6 +83,7 @@ def row(crawler: str, seconds: float, evidence: Evidence) -> Row:
     """What a crawl did, judged by the town's log and by what it brought home."""
     arrivals = [arrival for arrival in evidence.arrivals if arrival.server != "cdn-origin"]
     platform = [arrival for arrival in arrivals if arrival.server == PLATFORM]
+    knee = [arrival for arrival in arrivals if arrival.server == KNEE]
     images = images_of(evidence.items, evidence.stored, evidence.facts["sites"])
     return Row(
         crawler=crawler,
@@ -90,6 +95,8 @@ def row(crawler: str, seconds: float, evidence: Evidence) -> Row:
         listings_of=sum(site["listings"] for site in evidence.facts["sites"]),
         requests=len(arrivals),
         refused=sum(arrival.status == 503 for arrival in platform),
+        knee_refused=sum(arrival.status == 503 for arrival in knee),
+        knee_longest=round(max((arrival.latency for arrival in knee), default=0.0), 2),
         worst_1=worst_window(platform, 1),
         worst_10=worst_window(platform, 10) / 10,
         capacity=evidence.facts["platform"]["capacity"],
@@ -127,6 +134,8 @@ COLUMNS: Final[tuple[tuple[str, Callable[[Row], str]], ...]] = (
     ("listings got", lambda row: f"{row.listings} of {row.listings_of}"),
     ("requests", lambda row: f"{row.requests}"),
     ("503s caused", lambda row: f"{row.refused}"),
+    ("503s at the server with a knee", lambda row: f"{row.knee_refused}"),
+    ("its longest answer", lambda row: f"{row.knee_longest:.1f} s"),
     ("worst 1 s", lambda row: f"{row.worst_1:.0f} of {row.capacity:.0f} units/s"),
     ("worst 10 s", lambda row: f"{row.worst_10:.1f} of {row.capacity:.0f} units/s"),
     ("requests inside a Retry-After", lambda row: f"{row.inside}"),

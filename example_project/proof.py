@@ -38,7 +38,7 @@ SHARE: Final = 2 / 3
 """Of the capacity that the platform's owner states: what the settings allow."""
 WIDTH: Final = 0.05
 """Seconds of a slot, if the ledger has none to tell."""
-PLATFORM: Final = "platform"
+PLATFORM, KNEE, SLOW = "platform", "knee", "slow"
 
 HEAD: Final = (
     *("origin", "witness", "seen", "units", "allowed", "kept", "share"),
@@ -102,7 +102,8 @@ def judge(evidence: Evidence) -> Report:
     ledger = prove(evidence.events)
     rows = tuple(origins(evidence.arrivals, evidence.events, {key.key: key for key in ledger.keys}))
     rate = evidence.facts["platform"]["capacity"] * SHARE
-    arrivals = [arrival for arrival in evidence.arrivals if arrival.server == PLATFORM]
+    at = {name: [arrival for arrival in evidence.arrivals if arrival.server == name] for name in (PLATFORM, KNEE, SLOW)}
+    arrivals = at[PLATFORM]
     widths = [event.width / 1e6 for event in evidence.events if isinstance(event, Sent)]
     images = images_of(evidence.items, evidence.stored, evidence.facts["sites"])
     verdicts = (
@@ -114,6 +115,8 @@ def judge(evidence: Evidence) -> Report:
         checks.floor_kept(arrivals, rate, max(widths, default=WIDTH)),
         checks.rate_kept(arrivals, rate, SITE_RATE),
         checks.not_overloaded(arrivals),
+        checks.not_driven_over(at[KNEE], evidence.facts["knee"]["capacity"]),
+        checks.not_slowed(at[SLOW], SITE_RATE),
         checks.nothing_left(evidence.items, evidence.truth),
         checks.images_made(images),
         checks.all_booked(evidence.arrivals, evidence.events),

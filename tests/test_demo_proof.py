@@ -89,7 +89,7 @@ def evidence(log: Sequence[Arrival] | None = None, tenants: int = TENANTS, **mor
     stored = {f"full/{stem}.jpg": 9000 for stem in stems}
     stored |= {f"thumbs/small/{stem}.webp": 900 for stem in stems} | {f"thumbs/thumb/{stem}.jpg": 300 for stem in stems}
     values: dict[str, Any] = {
-        "facts": {"platform": {"capacity": 30.0}, "sites": sites},
+        "facts": {"platform": {"capacity": 30.0}, "knee": {"capacity": 8.0}, "sites": sites},
         "truth": {
             "keys": [{"value": "AIzaSyMadeUpMadeUpMadeUpMadeUpMadeUp123", "kind": "google-api-key", "url": "http://x"}],
             "personal": [{"value": "jo.o'hara@a.example", "kind": "email", "url": "http://x"}],
@@ -192,6 +192,20 @@ def test_a_burst_at_the_platform_fails() -> None:
     assert len(early) == 12
     log = sorted((dataclasses.replace(one, t=one.t - 8) if one in early else one for one in log), key=lambda one: one.t)
     assert {"worst 10 s at the platform", "smallest gap at the platform"} <= failed(evidence(log))
+
+
+@pytest.mark.parametrize("status", [200, 503])
+def test_a_503_of_the_server_with_a_knee_is_the_crawls_fault(status: int) -> None:
+    check = checks.not_driven_over([arrival(1.0, server="knee"), arrival(2.0, server="knee", status=status)], 8)
+    assert check.passed == (status == 200)
+    assert check.said.startswith(f"{int(status == 503)} of 2")
+
+
+@pytest.mark.parametrize(("apart", "kept"), [(2.0, True), (2.5, False)])
+def test_a_slow_server_that_is_asked_less_than_it_may_be_is_told(apart: float, kept: bool) -> None:
+    """Two units a page, one unit a second: a page in two seconds, however long its answer takes."""
+    pages = [arrival(apart * number, server="slow", latency=1.5) for number in range(8)]
+    assert checks.not_slowed(pages, 1.0).passed == kept
 
 
 def test_a_pause_while_there_was_work_fails() -> None:

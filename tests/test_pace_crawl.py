@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import threading
-import time
 from typing import TYPE_CHECKING
 
 from loopback import FETCH, Answer, Arrival, Server, crawl, ports
+from town.capacity import Overloaded
+from town.knee import Knee, Spell
 
 from scrapy_polite.stores.base import open_store
 from scrapy_polite.stores.paces import paces
@@ -26,26 +28,20 @@ SECONDS = 9.0
 
 
 class Kneed:
-    """Two workers and places to wait; whoever finds those taken is answered 503 at once. It becomes slow after a while."""
+    """The town's server with a knee, in front of one page. It becomes slower after a while, for good."""
 
     def __init__(self, waiting: int) -> None:
-        self._places = threading.Semaphore(2 + waiting)
-        self._workers = threading.Semaphore(2)
-        self._began: float | None = None
+        self._knee = Knee(2, USUAL, waiting, Spell(SLOW_FROM, math.inf, SLOW / USUAL))
+        self._one_by_one = threading.Lock()
         self.refused = 0
-        self.served: list[float] = []
 
     def __call__(self, arrival: Arrival) -> Answer:
-        if self._began is None:
-            self._began = arrival.at
-        if not self._places.acquire(blocking=False):
-            self.refused += 1
-            return Answer(b"busy", 503)
-        with self._workers:
-            time.sleep(SLOW if arrival.at - self._began > SLOW_FROM else USUAL)
-        self._places.release()
-        self.served.append(arrival.at - self._began)
-        return Answer()
+        with self._one_by_one:
+            found = self._knee.arrive(arrival.at)
+            if isinstance(found, Overloaded):
+                self.refused += 1
+                return Answer(b"busy", 503)
+        return Answer(wait=found.latency)
 
 
 def crawled(server: Server, tmp_path: Path, **settings: object) -> dict[str, object]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import sys
-import xml.etree.ElementTree as ET
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks import pacecases as cases  # noqa: E402
 from benchmarks.modelcrawlers import Ours, Scrapy, Throttle  # noqa: E402
 from benchmarks.modelservers import Server, gamma  # noqa: E402
-from benchmarks.pace import SITES, picture  # noqa: E402
+from benchmarks.pace import SITES  # noqa: E402
 from scrapy_polite.backoff import pace as law  # noqa: E402
 
 if TYPE_CHECKING:
@@ -216,16 +215,3 @@ def test_workers_that_are_lost_and_stalls_take_from_what_it_can() -> None:
     assert [lost.ask(10.0, "page")[1] for _ in range(2)] == pytest.approx([10.22, 10.42], abs=0.02)
     stalled = Server(gamma(0.2, 0.01), workers=1, stalls=((1, 3),))
     assert [stalled.ask(0.9, "page")[1] for _ in range(2)] == pytest.approx([3.12, 3.32], abs=0.02)
-
-
-def test_the_picture_is_a_drawing_that_says_what_it_shows() -> None:
-    drawn = ET.fromstring(picture(cases.SMALL))
-    space = "{http://www.w3.org/2000/svg}"
-    assert len(drawn.findall(f".//{space}polyline")) == 4
-    about = drawn.find(f"{space}desc")
-    assert about is not None
-    assert "AutoThrottle" in (about.text or "")
-    # The one in the docs is of the same case.
-    kept_one = ET.parse(ROOT / "docs" / "_static" / "pace.svg").getroot()
-    assert kept_one.get("id") == drawn.get("id") == "pace"
-    assert kept_one.findtext(f"{space}title") == drawn.findtext(f"{space}title")

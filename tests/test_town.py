@@ -199,9 +199,9 @@ def test_equal_seeds_make_equal_towns() -> None:
 
 def test_a_town_has_every_kind_of_inhabitant_and_up_to_hundreds_of_tenants() -> None:
     world = build(1, 300, 2)
-    assert len({site.host for site in world.sites}) == 307
+    assert len({site.host for site in world.sites}) == 314
     assert {site.inhabitant for site in world.sites} == {
-        "platform", "lone", "crawl-delay", "busy-seconds", "busy-date", "down", "challenge", "cdn"
+        "platform", "lone", "crawl-delay", "busy-seconds", "busy-date", "down", "challenge", "knee", "slow", "cdn"
     }  # fmt: skip
     tenants = world.sites[:300]
     assert sum(site.tls for site in tenants) == 100

@@ -106,6 +106,25 @@ def not_overloaded(arrivals: Iterable[Arrival]) -> Check:
     return Check("503s caused at the platform", not refused, str(refused))
 
 
+def not_driven_over(arrivals: Sequence[Arrival], capacity: float) -> Check:
+    """Nothing was refused by the server with a knee, which can do less for a while than its owner has said."""
+    refused = sum(arrival.status == 503 for arrival in arrivals)
+    longest = max((arrival.latency for arrival in arrivals), default=0.0)
+    said = f"{refused} of {len(arrivals)}; it can take {capacity:g} units/s, half for a while; longest answer {longest:.1f} s"
+    return Check("503s caused at the server with a knee", not refused, said)
+
+
+def not_slowed(arrivals: Sequence[Arrival], rate: float) -> Check:
+    """A server whose answers take long by nature is asked as often as any other."""
+    kept = max(stretches(arrivals, rate, rate), key=lambda stretch: stretch.seconds, default=None)
+    name = "rate kept at the slow server"
+    if kept is None or kept.seconds < ENOUGH:
+        return Check(name, True, f"not judged: it never had work for {ENOUGH:g} s")
+    median = sorted(arrival.latency for arrival in arrivals)[len(arrivals) // 2]
+    said = f"{kept.kept:.1%} of {rate:g} units/s, with answers of {median:.1f} s (at least {KEPT:.0%})"
+    return Check(name, kept.kept >= KEPT, said)
+
+
 def nothing_left(items: Sequence[Mapping[str, Any]], truth: Mapping[str, Sequence[Mapping[str, str]]]) -> Check:
     keys = left_in(items, (entry["value"] for entry in truth["keys"]))
     personal = left_in(items, (entry["value"] for entry in truth["personal"]))
