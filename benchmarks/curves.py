@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 WIDTH, LEFT, RIGHT, TOP, BETWEEN, HEIGHT, FOOT = 760, 52, 20, 84, 56, 150, 50
 """Of the drawing: its margins, and the height of a panel."""
-STRIP, NAMES, COUNTS = 22, 128, 74
-"""Height of a strip, and the room beside it for its name and for what it comes to."""
+STRIP = 20
+"""Height of a strip."""
 
 LOOK = """
     /* Inside a page the drawing has the colour of the page's text. Alone it chooses by itself. */
@@ -57,6 +57,8 @@ class Panel:
     """Steps that are shown as a ground under the curves: from then on, value."""
     said: str = ""
     """What the ground is."""
+    aside: str = ""
+    """What is not drawn."""
 
     @property
     def top(self) -> float:
@@ -70,10 +72,9 @@ class Strip:
     """A row in which the seconds are marked in which something happened."""
 
     name: str
+    """As it stands in the legend of the whole drawing."""
     look: str
     seconds: Sequence[int]
-    said: str
-    """What they come to."""
 
 
 def drawing(
@@ -98,10 +99,12 @@ def drawing(
         f'  <desc id="pace-about">{escape(about)}</desc>',
         f"  <style>{LOOK}  </style>",
         *_legend(strips),
-        *_spell(marked, seconds, height - FOOT),
     ]
-    for number, panel in enumerate(panels):
-        parts += _panel(panel, TOP + number * (HEIGHT + BETWEEN), seconds)
+    tops = [TOP + number * (HEIGHT + BETWEEN) for number in range(len(panels))]
+    spans = [*((top, top + HEIGHT) for top in tops), (TOP + rows, height - FOOT)]
+    for top, panel in zip(tops, panels, strict=True):
+        parts += _panel(panel, top, seconds)
+    parts += _spell(marked, seconds, spans)
     parts += _strips(strips, strips_title, TOP + rows, seconds)
     foot = height - FOOT
     parts.append(f'  <path class="axis" d="M{LEFT} {foot}H{WIDTH - RIGHT}"/>')
@@ -119,14 +122,15 @@ def _legend(strips: Iterable[Strip]) -> Iterator[str]:
     at = LEFT
     for strip in strips:
         yield f'  <path class="curve {strip.look}" d="M{at} 20h30"/><text x="{at + 38}" y="24.5">{escape(strip.name)}</text>'
-        at += 190
+        at += 58 + round(6.4 * len(strip.name))
 
 
-def _spell(marked: tuple[float, float, str], seconds: float, bottom: float) -> Iterator[str]:
+def _spell(marked: tuple[float, float, str], seconds: float, spans: Iterable[tuple[float, float]]) -> Iterator[str]:
     since, until, said = marked
     left, right = _x(since, seconds), _x(until, seconds)
-    yield f'  <path class="edge" d="M{left} {TOP - 28}V{bottom}M{right} {TOP - 28}V{bottom}"/>'
-    yield f'  <text class="middle soft" x="{(float(left) + float(right)) / 2:.1f}" y="{TOP - 16}">{escape(said)}</text>'
+    edges = "".join(f"M{at} {top}V{bottom}" for top, bottom in spans for at in (left, right))
+    yield f'  <path class="edge" d="{edges}"/>'
+    yield f'  <text class="middle" x="{(float(left) + float(right)) / 2:.1f}" y="{TOP + 21}">{escape(said)}</text>'
 
 
 def _panel(panel: Panel, top: float, seconds: float) -> Iterator[str]:
@@ -139,7 +143,9 @@ def _panel(panel: Panel, top: float, seconds: float) -> Iterator[str]:
     if panel.ground:
         steps = "".join(f"H{_x(at, seconds)}V{y(value)}" for at, value in panel.ground)
         yield f'  <path class="ground" d="M{LEFT} {bottom}{steps}H{WIDTH - RIGHT}V{bottom}Z"/>'
-        yield f'  <text class="soft" x="{LEFT + 8}" y="{float(y(panel.ground[0][1])) - 7:.1f}">{escape(panel.said)}</text>'
+        yield f'  <text class="end soft" x="{WIDTH - RIGHT - 8}" y="{bottom - 9}">{escape(panel.said)}</text>'
+    if panel.aside:
+        yield f'  <text class="end soft" x="{WIDTH - RIGHT}" y="{top - 16}">{escape(panel.aside)}</text>'
     step = _step(panel.top)
     for line in range(round(panel.top / step) + 1):
         at = y(line * step)
@@ -161,7 +167,8 @@ def _strips(strips: Sequence[Strip], title: str, top: float, seconds: float) -> 
         yield f'  <path class="grid" d="M{LEFT} {upper + STRIP}H{WIDTH - RIGHT}"/>'
         if ticks:
             yield f'  <path class="curve {strip.look} tick" d="{ticks}"/>'
-        yield f'  <text x="{LEFT + 8}" y="{upper + STRIP - 6}">{escape(f"{strip.name}: {strip.said}")}</text>'
+        else:
+            yield f'  <text class="soft" x="{LEFT + 8}" y="{upper + STRIP - 5}">never</text>'
     yield "  </g>"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import TYPE_CHECKING
 
 from benchmarks import pacereal as real
@@ -26,7 +27,7 @@ def picture(found: Mapping[str, real.Outcome]) -> str:
     since, until, factor = trial.spell
     counts = "; ".join(f"{crawl} {len(one.refused):,}" for crawl, one in found.items())
     drawn = [crawl for crawl in LOOKS if crawl in found]
-    asked = {crawl: found[crawl].asked(WINDOW, 0, trial.end) for crawl in drawn}
+    asked = {crawl: found[crawl].asked(WINDOW, 0, trial.seconds) for crawl in drawn}
     # What is drawn last is on top.
     on_top = drawn[::-1]
     return drawing(
@@ -44,6 +45,7 @@ def picture(found: Mapping[str, real.Outcome]) -> str:
                 MOST,
                 [(0, can), (since, can / factor), (until, can)],
                 "what the server can serve",
+                "; ".join(f"{crawl}: {_usual(asked[crawl]):.0f}, beyond the top" for crawl in drawn if not _fits(asked[crawl])),
             ),
             Panel(
                 "seconds to an answer (median)",
@@ -51,10 +53,10 @@ def picture(found: Mapping[str, real.Outcome]) -> str:
             ),
         ],
         strips=[
-            Strip(crawl, LOOKS[crawl], sorted({int(at) for at in found[crawl].refused}), f"{len(found[crawl].refused):,}")
-            for crawl in drawn
+            Strip(f"{crawl}: {len(one.refused):,} refused", LOOKS[crawl], sorted({int(at) for at in one.refused}))
+            for crawl, one in ((crawl, found[crawl]) for crawl in drawn)
         ],
-        strips_title="seconds in which a page was refused (503), and how many were in all",
+        strips_title="seconds in which a page was refused (503)",
         seconds=trial.seconds,
         marked=(since, until, f"{factor:g} times slower"),
     )
@@ -64,6 +66,10 @@ def _middles(rates: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return [(end - WINDOW / 2, rate) for end, rate in rates]
 
 
+def _usual(rates: list[tuple[float, float]]) -> float:
+    return median(rate for _, rate in rates)
+
+
 def _fits(rates: list[tuple[float, float]]) -> bool:
     """Whether most of a curve is within the picture."""
-    return sorted(rate for _, rate in rates)[len(rates) // 2] <= MOST
+    return _usual(rates) <= MOST

@@ -38,8 +38,8 @@ WINDOW = 10.0
 SHORT_WINDOW = 2.0
 """Over which it is seen to fall, or to be back."""
 STEP = 0.5
-ENDING = 2.0
-"""Seconds at the end of a trial that are not told: a crawl ends in them."""
+ENDING = 5.0
+"""Seconds that a crawl goes on after its trial, from which on nothing is told: it takes some to begin, and some to end."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,6 @@ class Trial:
     workers: int = WORKERS
     work: float = SECONDS
     waiting: int = WAITING
-
-    @property
-    def end(self) -> float:
-        """Until when it is told."""
-        return self.seconds - ENDING
 
     @property
     def best(self) -> float:
@@ -84,7 +79,8 @@ class Outcome:
     arrivals: Sequence[Arrival]
 
     def _since_first(self) -> list[tuple[float, Arrival]]:
-        return [(one.t - self.arrivals[0].t, one) for one in self.arrivals]
+        first = self.arrivals[0].t
+        return [(one.t - first, one) for one in self.arrivals if one.t - first < self.trial.seconds]
 
     @property
     def refused(self) -> list[float]:
@@ -99,7 +95,7 @@ class Outcome:
 
     def served(self, since: float = 0.0) -> int:
         """Requests that have arrived since then and were not refused: chance errors took the work of a page."""
-        return sum(one.status != 503 and since <= at < self.trial.end for at, one in self._since_first())
+        return sum(one.status != 503 and at >= since for at, one in self._since_first())
 
     def asked(self, window: float, since: float, until: float) -> list[tuple[float, float]]:
         """Requests a second in every window from `since` until `until`: (its end, rate)."""
@@ -119,7 +115,7 @@ class Outcome:
     @property
     def rate(self) -> float:
         """Served a second after settling."""
-        return self.served(self.trial.settled) / (self.trial.end - self.trial.settled)
+        return self.served(self.trial.settled) / (self.trial.seconds - self.trial.settled)
 
     @property
     def kept(self) -> float:
@@ -129,8 +125,8 @@ class Outcome:
     @property
     def swing(self) -> float:
         """After settling: half of the way from the 5th to the 95th percentile of the rate in 10 s, over its mean."""
-        window = min(WINDOW, (self.trial.end - self.trial.settled) / 2)
-        rates = sorted(rate for _, rate in self.asked(window, self.trial.settled, self.trial.end))
+        window = min(WINDOW, (self.trial.seconds - self.trial.settled) / 2)
+        rates = sorted(rate for _, rate in self.asked(window, self.trial.settled, self.trial.seconds))
         low, high = (rates[min(len(rates) - 1, int(len(rates) * part))] for part in (0.05, 0.95))
         return (high - low) / 2 / mean(rates)
 
@@ -150,12 +146,12 @@ class Outcome:
             return None
         usual = mean(rate for _, rate in self.asked(SHORT_WINDOW, spell.since / 3, spell.since))
         since = spell[edge]
-        found = self.asked(SHORT_WINDOW, since - SHORT_WINDOW, self.trial.end)
+        found = self.asked(SHORT_WINDOW, since - SHORT_WINDOW, self.trial.seconds)
         return next((end - since for end, rate in found if end > since and reached(rate, usual)), None)
 
 
 def settings_of(crawl: str, trial: Trial, directory: Path, port: int) -> dict[str, Any]:
-    shared: dict[str, Any] = {"CLOSESPIDER_TIMEOUT": trial.seconds, "LOG_LEVEL": "INFO"}
+    shared: dict[str, Any] = {"CLOSESPIDER_TIMEOUT": trial.seconds + ENDING, "LOG_LEVEL": "INFO"}
     if crawl in (STOCK, AUTOTHROTTLE):
         return {**shared, "AUTOTHROTTLE_ENABLED": crawl == AUTOTHROTTLE}
     url = f"sqlite:{directory}/limits"
