@@ -3,9 +3,9 @@
     python -m benchmarks.crawler JOB.json
 
 The job: ``settings``; ``patterns`` of URLs, taken in turns for the ``numbers`` from the first to before the last; and maybe
-``busy`` (share, seconds per callback), ``profile`` (a file for cProfile's figures), ``ready`` and ``go`` (files to write and to
-wait for). Its result goes to ``out``: {"seconds", "cpu", "answers", "errors", "stats", "ended"}, of the time from the spider's
-start to its end; ``ended`` is on CLOCK_MONOTONIC.
+``busy`` (share, seconds per callback), ``breathe`` (what is asked goes on its way while more requests are made), ``profile`` (a
+file for cProfile's figures), ``ready`` and ``go`` (files to write and to wait for). Its result goes to ``out``: {"seconds", "cpu",
+"answers", "errors", "stats", "ended"}, of the time from the spider's start to its end; ``ended`` is on CLOCK_MONOTONIC.
 """
 
 from __future__ import annotations
@@ -73,6 +73,8 @@ class Pages(scrapy.Spider):
         for number in range(first, last):
             for pattern in patterns:
                 yield scrapy.Request(pattern.format(number), callback=self.parse, errback=self.failed, dont_filter=True)
+            if self.job.get("breathe"):
+                await asyncio.sleep(0)
 
     def parse(self, response: Response) -> None:
         self.answers += 1

@@ -181,7 +181,8 @@ def measure(crawl: str, trial: Trial) -> Outcome:
         with Kneed(directory, ADDRESSES, *figures) as server:
             patterns = [f"http://{address}:{server.port}/listing/{{}}" for address in ADDRESSES]
             settings = settings_of(crawl, trial, directory, server.port)
-            process = started(directory, "crawl", settings=settings, patterns=patterns, numbers=[0, 5_000])
+            # Else stock Scrapy would send nothing for the seconds in which a hundred thousand requests are made.
+            process = started(directory, "crawl", settings=settings, patterns=patterns, numbers=[0, 5_000], breathe=True)
             try:
                 process.wait(trial.seconds + 60)
             except subprocess.TimeoutExpired:
