@@ -26,7 +26,7 @@ help:
 	@echo 'make bench-limits  what the limits cost and how well they are kept (BENCH="--short" for a quick one)'
 	@echo 'make edges     renew the table of edges from what the providers publish (EDGES="--from DIR" from files)'
 	@echo 'make bench-origins  how well hosts are put together by what they share, on made-up webs (BENCH="--short" for a quick one)'
-	@echo 'make bench-pace    the law of pace on model servers, and its picture for the docs (BENCH="--short" for a quick one)'
+	@echo 'make bench-pace    the law of pace on model servers (BENCH="--short" for a quick one; BENCH=--real for real crawls)'
 	@echo 'make bench-holds   whether four crawls keep a hold, and how keys come back from one (BENCH="--short" for a quick one)'
 	@echo 'make lint types docs'
 
@@ -100,7 +100,7 @@ bench-origins: $(READY)
 	$(BIN)/python -m benchmarks.origins $(BENCH)
 
 bench-pace: $(READY)
-	$(BIN)/python -m benchmarks.pace --picture docs/_static/pace.svg $(BENCH)
+	$(BIN)/python -m benchmarks.pace $(BENCH)
 
 bench-holds: $(READY)
 	$(BIN)/python -m benchmarks.holds $(BENCH)

@@ -289,7 +289,10 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=3, help="how often each is run, with other chances")
     parser.add_argument("--real", action="store_true", help="real crawls of a real server instead: a quarter of an hour")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="draw what the real crawls did, as SVG")
-    bench = run(parser.parse_args())
+    options = parser.parse_args()
+    if options.picture is not None and not options.real:
+        parser.error("--picture is of real crawls: add --real")
+    bench = run(options)
     bench.report.finish(bench.results, bench.aims)
     return 0
 

@@ -114,6 +114,15 @@ def test_over_http_it_serves_and_refuses_as_many_and_writes_the_towns_log(tmp_pa
     assert max(one.latency for one in log if one.status == 503) < 0.1
 
 
+def test_a_crawl_of_it_causes_no_503_where_stock_scrapy_causes_many() -> None:
+    trial = real.Trial("half of its speed is gone after 3 s", 16, True, 9, 6, Spell(3, 60, 2))
+    with ThreadPoolExecutor(2) as threads:
+        ours, stock = threads.map(real.measure, (real.OURS, real.STOCK), (trial, trial))
+    assert len(stock.refused) > 20
+    assert len(ours.refused) <= len(stock.refused) / 10
+    assert ours.served() > 50
+
+
 # ----------------------------------------------------------------------------------------- what is told of a crawl
 
 

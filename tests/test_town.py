@@ -379,6 +379,38 @@ def test_the_platform_gives_503_past_its_capacity_and_slows_down_before(tmp_path
         assert served[-1] > 5 * served[0]
 
 
+def test_the_small_host_serves_as_many_as_have_a_place_and_refuses_the_others(tmp_path: Path) -> None:
+    with Town(tmp_path, tenants=0, listings=1) as town:
+        sites = [site for site in town.info["sites"] if site["inhabitant"] == "knee"]
+        assert {value for site in sites for value in values(ask(town, site["host"]), "CNAME")} == {town.info["knee"]["cname"]}
+        urls = [f"{base(site)}/listing/1000" for site in sites]
+        address = town.info["knee"]["addresses"][0]
+        with ThreadPoolExecutor(24) as threads:
+            replies = list(threads.map(lambda number: get(town, urls[number % len(urls)], address), range(24)))
+        statuses = sorted(reply.status for reply in replies)
+        assert set(statuses) == {200, 503}
+        # Ten have a place at once; a busy machine brings the last ones when the first have left.
+        assert statuses.count(200) >= 10
+        log = [entry for entry in town.arrivals() if entry["server"] == "knee"]
+        assert sorted(entry["status"] for entry in log) == statuses
+        assert all(reply.headers["Retry-After"] is None for reply in replies)
+        served = [entry["latency"] for entry in log if entry["status"] == 200]
+        # Two units a page, two workers: half a second for those who come first, five times as long for the last in the queue.
+        assert max(served) > 3 * served[0]
+
+
+def test_one_takes_its_time_and_refuses_nobody(tmp_path: Path) -> None:
+    with Town(tmp_path, tenants=0, listings=1) as town:
+        url = f"{base(site_of(town, 'slow'))}/listing/1000"
+        began = time.monotonic()
+        with ThreadPoolExecutor(8) as threads:
+            replies = list(threads.map(lambda _: get(town, url), range(8)))
+        assert time.monotonic() - began > 1.5
+        assert {reply.status for reply in replies} == {200}
+        # Nobody waits for another.
+        assert all(1.5 <= entry["latency"] < 2.5 for entry in town.arrivals())
+
+
 # Edges and stores.
 
 
