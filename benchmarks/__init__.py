@@ -1,4 +1,4 @@
-"""What the limits cost and how well they are kept. Measured by the town of the example project, among others."""
+"""Measurements, each comparing in one run. See docs/benchmarks.md. What watches crawls is the example project's town."""
 
 import sys
 from pathlib import Path

@@ -10,16 +10,12 @@ import ctypes
 import os
 import socket
 import struct
-import sys
 import threading
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from types import TracebackType
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / "example_project"))
 
 from town.stamping import SO_TIMESTAMPNS, TIMESPEC, both_clocks
 
