@@ -22,7 +22,7 @@ from benchmarks.kneed import Kneed
 from scrapy_polite.stores.base import Ruling, open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from judging.arrivals import Arrival
 
@@ -140,7 +140,7 @@ class Outcome:
         """Seconds from the end of the spell until 90 % was asked of what had been before it."""
         return self._first_after(1, lambda rate, usual: rate >= 0.9 * usual)
 
-    def _first_after(self, edge: int, reached: Any) -> float | None:
+    def _first_after(self, edge: int, reached: Callable[[float, float], bool]) -> float | None:
         spell = self.trial.spell
         if spell is None:
             return None
