@@ -129,7 +129,7 @@ def stays_here(line: Mapping[str, Any]) -> bool:
 
 COLUMNS: Final[tuple[tuple[str, Callable[[Row], str]], ...]] = (
     ("", lambda row: row.crawler),
-    ("duration", lambda row: f"{row.seconds:.0f} s" + ("" if row.ended == "finished" else " ({row.ended})")),
+    ("duration", lambda row: f"{row.seconds:.0f} s" + ("" if row.ended == "finished" else f" ({row.ended})")),
     ("last listing after", lambda row: f"{row.last_page:.0f} s"),
     ("listings got", lambda row: f"{row.listings} of {row.listings_of}"),
     ("requests", lambda row: f"{row.requests}"),

@@ -151,7 +151,9 @@ class Pacing:
         """The charges of a request of the kind, at the pace of its origin; what has none is charged as it was."""
         last = charges[-1]  # What is an origin's stands there.
         if self.on and last.key.startswith("origin:"):
-            self._row(last.key, kind, last.allowed / last.cost)
+            row = self._row(last.key, kind, last.allowed / last.cost)
+            if account_among(charge.key for charge in charges) is not None:
+                row.state = _contacted(row.state)  # Nothing is ever heard of it, so a first contact would only take its time.
         return self.paced(kind, charges)
 
     def paced(self, kind: str, charges: tuple[Charge, ...]) -> tuple[Charge, ...]:

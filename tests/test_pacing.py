@@ -201,6 +201,16 @@ def test_browsers_proxies_error_pages_and_image_services_are_not_heard(shared: S
     assert crawl.pacing.known(ORIGIN) == {}
 
 
+def test_an_image_service_has_no_first_contact_but_a_wall_after_a_hold(shared: Shared) -> None:
+    """Of which nothing is heard: a minute at half of its rate would tell nothing."""
+    crawl = Crawl(shared)
+    charges = (Charge("imageservice:imgix/a", 1, 20), Charge("origin:imgix/a", 1, 20))
+    assert crawl.pacing.plan("image", charges)[-1].pace == 1
+    assert crawl.pacing.plan("image", (Charge(SITE, 1, 1000), Charge("origin:b.test", 1, 20)))[-1].pace == 4
+    crawl.pacing.held("origin:imgix/a", "origin:imgix/a", 60)
+    assert crawl.pacing.plan("image", charges)[-1].pace == 2
+
+
 def test_a_kind_is_slowed_by_its_own_answers_alone(shared: Shared) -> None:
     crawl = Crawl(shared)
     warm(crawl)
