@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from compare import row, table
 from crawling import new_directory
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -387,6 +388,15 @@ def test_the_towns_log_is_read_in_order() -> None:
         for t in (2.0, 1.0)
     ]  # fmt: skip
     assert [one.t for one in arrivals_from(lines)] == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(("ended", "told"), [("finished", "26 s"), ("stopped", "26 s (stopped)")])
+def test_the_comparison_tells_a_crawl_that_was_stopped(ended: str, told: str) -> None:
+    knee = [arrival(126.0, "www.grist-mill.example", server="knee", status=status) for status in (200, 503)]
+    found = row("stock Scrapy", 26.0, evidence([*crawled(), *knee], ended=ended))
+    lines = dict(table([found]))
+    assert lines["duration"] == told
+    assert lines["503s at the server with a knee"] == "1"
 
 
 def test_tables_line_up() -> None:
