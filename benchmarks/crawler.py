@@ -4,8 +4,8 @@
 
 The job: ``settings``; ``patterns`` of URLs, taken in turns for the ``numbers`` from the first to before the last; and maybe
 ``busy`` (share, seconds per callback), ``breathe`` (what is asked goes on its way while more requests are made), ``profile`` (a
-file for cProfile's figures), ``ready`` and ``go`` (files to write and to wait for). Its result goes to ``out``: {"seconds", "cpu",
-"answers", "errors", "stats", "ended"}, of the time from the spider's start to its end; ``ended`` is on CLOCK_MONOTONIC.
+file for cProfile's figures), ``ready`` and ``go`` (files to write and to wait for). Its result goes to ``out``: {"seconds",
+"cpu", "answers", "errors", "stats", "ended"}, of the time from the spider's start to its end; ``ended`` is on CLOCK_MONOTONIC.
 """
 
 from __future__ import annotations
