@@ -114,7 +114,8 @@ class Deferring:
             elif before is not None:
                 gone.append(before)
         await self._done(gone)
-        wake_engine(self._crawler)  # There may be nothing left to do.
+        if moved:
+            wake_engine(self._crawler)  # There may be nothing left to do.
 
     def handed_out(self, request: Request) -> None:
         """The engine has it now."""
@@ -146,7 +147,7 @@ class Deferring:
             return
         if self._putting_off.is_moving:
             raise DontCloseSpider
-        if self._putting_off.has_put_off:
+        if self._putting_off.has_put_off and not getattr(self._crawler.engine, "_start_error", False):
             raise CloseSpider(ALL_HELD)
 
     async def _take(self) -> list[Request]:

@@ -39,6 +39,9 @@ EVERY: Final = 0.5
 TAKE_EVERY: Final = 15.0
 """Seconds between two looks for requests that were put off and have become free: a quarter of their lease."""
 
+TAKE_AGAIN: Final = 2.0
+"""The same after a person has ended a hold: what waits for it is freed a moment later."""
+
 ASKED: Final = 1_000
 """Keys that are asked for in one look; of more, the others in the next."""
 
@@ -72,14 +75,14 @@ class HoldWatch:
             self._task = None
 
     async def _watch(self) -> None:
-        take_at = time.monotonic() + TAKE_EVERY
+        take_at, ended = time.monotonic() + TAKE_EVERY, False
         while True:
             await asyncio.sleep(EVERY)
             agenda = self._politeness.agenda
             try:
                 if agenda is not None:
                     if await self._hear_of_releases(agenda):
-                        take_at = 0.0
+                        take_at, ended = 0.0, True
                     await self._close_if_all_is_held(agenda)
                 await self._deferring.settle()
             except StoreError:
@@ -87,7 +90,8 @@ class HoldWatch:
                 continue  # Whoever wants a slot says so.
             if time.monotonic() > take_at:
                 await self._deferring.look()
-                take_at = time.monotonic() + TAKE_EVERY
+                take_at = time.monotonic() + (TAKE_AGAIN if ended else TAKE_EVERY)
+                ended = False
 
     async def _hear_of_releases(self, agenda: Agenda) -> bool:
         """Ask the store about the keys that we believe to be held. Whether a hold was ended. What waits for one that is parked

@@ -123,6 +123,7 @@ class PuttingOff:
                 for start in range(0, len(self._moving), AT_ONCE):
                     part = self._moving[start : start + AT_ONCE]
                     whys = await self._politeness.booker.call(self._whys, part)
+                    part = [request for request in part if self._politeness.site_of(request.url) in whys]  # Still.
                     rows, unfit = self._rows(self.owner, part, whys, "")
                     self._unfit.update(unfit)
                     stays += unfit

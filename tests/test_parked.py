@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -20,9 +21,20 @@ if TYPE_CHECKING:
 PARKED, FREE = "127.0.0.1", "127.0.0.2"
 DAY = 86_400.0
 
-# The free site has enough to do for the crawl to stay open.
+# As long as there is a file that says so, the crawl stays open.
 SPIDER = """
+import os
+from scrapy import signals
+from scrapy.exceptions import DontCloseSpider
 class Spider(TestSpider):
+    @classmethod
+    def from_crawler(cls, crawler):
+        spider = super().from_crawler(crawler)
+        crawler.signals.connect(spider.idle, signals.spider_idle)
+        return spider
+    def idle(self):
+        if os.path.exists("stay"):
+            raise DontCloseSpider
     async def start(self):
         for n in {parked}:
             yield scrapy.Request("{url}/" + str(n), self.answered, errback=self.failed, priority=n, dont_filter=True)
@@ -73,18 +85,25 @@ def test_a_kill_takes_nothing_of_what_waits_for_a_parked_key_and_the_next_run_ma
 
 
 def test_what_is_released_is_taken_up_by_the_crawl_that_goes_on_and_made_once(place: str, kept: Store, tmp_path: Path) -> None:
-    with Server(address="0.0.0.0") as server, run(server, tmp_path, place, list(range(60)), 60) as running:
+    stay = tmp_path / "stay"
+    stay.touch()
+    with Server(address="0.0.0.0") as server, run(server, tmp_path, place, list(range(60)), 1) as running:
         running.until(lambda: asked(server, PARKED).total() >= 5)
         kept.hold(f"site:{PARKED}", DAY, Cause("parked", "by ann"))
         running.until(lambda: len(kept.deferred()) > 30)
         before = asked(server, PARKED).total()
         kept.release(f"site:{PARKED}")
+        time.sleep(1.2)  # The crawl has heard of it, and finds nothing that is free.
+        freed = time.monotonic()
         kept.hasten_deferred(f"site:{PARKED}")
         running.until(lambda: asked(server, PARKED).total() > before + 5)
+        assert time.monotonic() - freed < 12, "it looks again soon"
         kept.hold(f"site:{PARKED}", DAY, Cause("parked", "by ann"))  # And once more.
         running.until(lambda: asked(server, PARKED).total() + sum(not row.run for row in kept.deferred()) >= 60)
         kept.release(f"site:{PARKED}")
         kept.hasten_deferred(f"site:{PARKED}")
+        running.until(lambda: asked(server, PARKED).total() >= 60 and not kept.deferred())
+        stay.unlink()
         done = running.end(60)
     assert done.stats["finish_reason"] == "finished", done.log
     assert asked(server, PARKED) == Counter(f"/{n}" for n in range(60))
