@@ -280,8 +280,8 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
         0.15,
         "a number from 0 to 1",
         "The share by which a wait is lengthened at most. Keys whose waits end together come back over this share of the wait, "
-        "and over 45 s at least; one that was refused alone comes back when the time is over that the server stated, and after "
-        "a rung within this share of it. 0: nothing is added.",
+        "and over a minute at least; one that was refused alone comes back when the time is over that the server stated, and "
+        "after a rung within this share of it. 0: nothing is added.",
         forms.number(low=0, high=1),
     ),
     Setting(

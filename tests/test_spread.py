@@ -68,7 +68,7 @@ def test_a_hundred_keys_refused_in_one_second_come_back_a_few_at_a_time(rung: fl
     if stated is None or rung == RUNGS[0]:
         fullest = [fullest_second(come_back(rung, stated, seed)) for seed in SEEDS]
         assert max(fullest) <= 5
-        assert sum(fullest) / len(fullest) <= 4.5
+        assert sum(fullest) / len(fullest) <= 4
 
 
 def test_a_few_keys_come_back_far_apart() -> None:
@@ -148,7 +148,7 @@ def test_the_span_and_the_sequence_are_both_needed() -> None:
     short = [fullest_second(60 + 9 * (place * GOLDEN % 1) for place in range(100)) for _ in SEEDS]
     drawn = [fullest_second(60 + LEAST * draw.random() for _ in range(100)) for _ in SEEDS]
     assert min(short) >= 11
-    assert sum(drawn) / len(drawn) > 7
+    assert sum(drawn) / len(drawn) > 5.5
 
 
 @given(

@@ -6,7 +6,7 @@ first comes back when its wait ends. Each later one is put off by its own part o
 that was stated, or the rung.
 
 The parts are not drawn at random. Independent draws leave 10 to 27 of 100 keys in one second on the rungs up to two
-minutes, if the span is 15 % of the wait. Two things mend that: a span of at least 45 s, and parts that keep apart by
+minutes, if the span is 15 % of the wait. Two things mend that: a span of at least a minute, and parts that keep apart by
 themselves. They are the multiples of the golden ratio, modulo 1, of which the next always falls into one of the widest gaps
 that the earlier ones have left (Knuth, The Art of Computer Programming, 6.4, on Fibonacci hashing). Of 100 keys that are
 refused in one second at most 5 then come back in one second, mostly 4 (tests/test_spread.py).
@@ -24,18 +24,19 @@ from typing import Final, NamedTuple
 JITTER: Final = 0.15
 """Default of POLITE_LADDER_JITTER: the part of a wait by which it may be lengthened, where that is more than the least."""
 
-LEAST: Final = 45.0
-"""Seconds over which keys come back at least that were refused together. In 30 s it would be up to 6 of 100 in one second."""
+LEAST: Final = 60.0
+"""Seconds over which keys come back at least that were refused together. 45 s are nearly enough: of 100 keys 6 came in one second
+when the crawls were late."""
 
 MOST_OF_A_SHORT_RUNG: Final = 2.0
-"""Times the rung: no more is added to one that is shorter than 23 s, as only lists of somebody's own have. Whoever writes 2 s
+"""Times the rung: no more is added to one that is shorter than 30 s, as only lists of somebody's own have. Whoever writes 2 s
 does not mean a minute."""
 
-GOLDEN: Final = 0.6180339887498949
-"""The golden ratio less 1."""
+GOLDEN: Final = 0.3819660112501051
+"""2 less the golden ratio. Its multiples keep apart as those of the ratio do, and the second key waits for less of the span."""
 
-TOGETHER: Final = 2.0
-"""Seconds between the ends of two waits that end together: of a burst that several processes hear, or of dates."""
+TOGETHER: Final = 5.0
+"""Seconds between the ends of two waits that end together: of a burst that several busy processes hear, or of dates."""
 
 MOST: Final = 500
 """Keys that are remembered by name, the newest. It is for a burst of answers of one key, which is over in seconds."""
