@@ -96,6 +96,22 @@ def test_many_refusals_at_once_are_one_step_of_each_kind_and_no_step_is_lost(url
             time.sleep(max(0.0, until - time.monotonic()) + 0.1)
 
 
+KINDS: dict[str, tuple[int, dict[str, str]]] = {
+    "rate_limited": (429, {}),
+    "error": (503, {"retry-after": "60"}),
+    "denied": (403, {"retry-after": "60"}),
+    "challenge": (403, {"cf-mitigated": "challenge"}),
+}
+
+
+def test_kinds_that_different_processes_hear_in_the_same_moment_are_all_noted(url: str, store: Store) -> None:
+    sites = [f"site:{number}.example" for number in range(20)]
+    shares = [[[(site, status, headers) for site in sites]] for status, headers in KINDS.values()]
+    with Hearers(url, shares, {}) as hearers:
+        hearers.round()
+    assert [steps(store, site) for site in sites] == [dict.fromkeys(KINDS, 1)] * len(sites)
+
+
 # -- crawls
 
 

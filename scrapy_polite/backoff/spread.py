@@ -25,7 +25,7 @@ JITTER: Final = 0.15
 """Default of POLITE_LADDER_JITTER: the part of a wait by which it may be lengthened, where that is more than the least."""
 
 LEAST: Final = 60.0
-"""Seconds over which keys come back at least that were refused together. 45 s are nearly enough: of 100 keys 6 came in one second
+"""Seconds over which keys come back at least that were refused together. 45 s are not enough: of 100 keys 6 came in one second
 when the crawls were late."""
 
 MOST_OF_A_SHORT_RUNG: Final = 2.0
