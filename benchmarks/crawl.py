@@ -1,11 +1,12 @@
 """Whole requests: what the add-on costs a crawl of tiny pages whose limits are lifted, against stock Scrapy, and where it goes.
 
-    python -m benchmarks.crawl [--short] [--json FILE] [--pages 20000] [--rounds 2]
+    python -m benchmarks.crawl [--short] [--json FILE] [--pages 20000] [--rounds 2] [--parts]
 
 The same server, spider and settings, one crawl after the other in turns: stock, with the add-on as it comes (SQLite store,
 ledger), with the add-on and everything in memory; and again. The spider only makes requests and counts answers: all that is
 measured is what a request costs. Requests per second are by the clock, and so by what else the machine does; processor time is
-less so, least where the runs are compared that were disturbed least.
+less so, least where the runs are compared that were disturbed least: many short rounds, where there is other work. ``--parts``:
+crawls as well from which one part is left out.
 
 Then one crawl each under cProfile, by module: microseconds of a request, which the profiler lengthens, so look at the shares.
 """
@@ -29,6 +30,13 @@ ADDRESS = "127.0.0.2"
 AT_ONCE = 16
 """Scrapy's own CONCURRENT_REQUESTS; here also of one site, for all alike."""
 STOCK, DEFAULT, MEMORY = "stock Scrapy", "add-on", "add-on, in memory"
+PARTS: dict[str, dict[str, Any]] = {
+    "without pace": {"POLITE_PACE": False},
+    "without a ledger": {"POLITE_LEDGER": None},
+    "without redaction": {"POLITE_REDACT": None},
+    "with robots.txt": {"ROBOTSTXT_OBEY": True},
+}
+"""The add-on as it comes, but for these settings. Of stock and of all others robots.txt is left out."""
 AIM = 0.85
 MODULES = 12
 FUNCTIONS = 25
@@ -62,6 +70,7 @@ def settings_of(kind: str, directory: Path, port: int) -> dict[str, Any]:
         "POLITE_SITE_RATE": 1e6,
         "POLITE_ORIGIN_RATE": 1e6,
         "POLITE_ORIGIN_CONCURRENCY": AT_ONCE,
+        **PARTS.get(kind, {}),
     }
 
 
@@ -131,10 +140,12 @@ def main() -> int:
     parser = arguments(__doc__)
     parser.add_argument("--pages", type=int, help="of one crawl (20,000; short: 2,000)")
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--parts", action="store_true", help="also crawls without one of its parts")
     options = parser.parse_args()
     report = Report("crawl", options)
     pages = options.pages or (2_000 if options.short else 20_000)
-    kinds = (STOCK, DEFAULT) if options.short else (STOCK, DEFAULT, MEMORY)
+    kinds = [STOCK, DEFAULT] if options.short else [STOCK, DEFAULT, MEMORY]
+    kinds += PARTS if options.parts else ()
     runs: list[Run] = []
     with Server([ADDRESS], stamps=False) as server:
         for _ in range(options.rounds):
