@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from scrapy_polite.redaction.escapes import LEADS, LONGEST_ESCAPE, View
+from scrapy_polite.redaction.rules import regexes, words
 from scrapy_polite.redaction.validators import Verdict
 
 if TYPE_CHECKING:
@@ -19,8 +20,12 @@ __all__ = ["SEEN_BEFORE", "Budget", "Matcher", "OverBudget", "Reading", "Span", 
 # Characters that a rule sees before its value (`unless`).
 SEEN_BEFORE = 80
 
+# Characters that a rule sees behind its value: "-->".
+_SEEN_BEHIND = 4
+
 _LEAD = re.compile(r"[\\%&]")
 _ENDS_TOKEN = re.compile(r"""[\s"'<>`,]""")
+_ENDS_BLOCK = re.compile(r"[<>`]")
 # From this length on, a view ends where the token does, and not where the shape could at most.
 _LONG = 300
 # What is in no value, whatever its rule. A view that meets none of it and is still too short is made again, larger.
@@ -108,86 +113,150 @@ class Span:
 
 
 class Matcher:
-    """One rule, compiled."""
+    """One rule, compiled. `longest`: characters from its anchor to the end of a value, at most."""
 
-    __slots__ = ("_back", "_shape", "_unless", "_validator", "rule")
+    __slots__ = (
+        "_back", "_back_inner", "_inner", "_shape", "_unless", "_unproved", "_validator", "_words", "before", "longest", "rule",
+    )  # fmt: skip
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
-        self._shape = re.compile(rule.left + rule.shape, re.ASCII)
+        self._shape = re.compile(rule.left + rule.shape + rule.right, re.ASCII)
+        self._inner = "value" in self._shape.groupindex
         self._back = re.compile(rule.back, re.ASCII) if rule.back else None
+        self._back_inner = self._back is not None and "value" in self._back.groupindex
         self._unless = re.compile(rule.unless) if rule.unless else None
         self._validator = rule.validator
+        self._unproved = Verdict(rule.confidence)
+        self._words = words.expression(rule.words) if rule.words else None
+        self.longest = rule.longest or regexes.width(regexes.parse(rule.shape))[1] or 0
+        self.before = rule.before
+        if not rule.anchors:
+            self.longest += rule.window + max(map(len, words.literals(rule.words)))
+        elif self._words:
+            self.before += rule.window + max(map(len, words.literals(rule.words)))
+
+    @property
+    def across(self) -> bool:
+        """True if what stands at the anchor may have blanks and quotes in it, before the value or inside."""
+        return self._inner or self.rule.blanks or not self.rule.anchors
 
     def reaches(self, distance: int, apart: bool) -> bool:
         """True if a value may be so long. `apart`: something stands between that ends one, unless it is a parameter's."""
-        return distance <= self.rule.longest and (not apart or "value" in self._shape.groupindex)
+        return distance <= self.longest and (not apart or self.across)
 
-    def match(self, text: str, at: int) -> Span | None:
-        """What has the rule's shape and its anchor at `at`; None if nothing has."""
+    def match(self, text: str, at: int) -> tuple[Span, ...]:
+        """What has the rule's shape and its anchor at `at`, or behind the word there."""
+        if not self.rule.anchors:
+            return self._behind_word(text, at)
         match = self._shape.match(text, at)
         if match is None:
-            return None
-        start, end = match.span("value") if "value" in self._shape.groupindex else match.span()
+            return ()
+        start, end = match.span("value") if self._inner else match.span()
         if text.startswith(">", end) and text.endswith("--", start, end):
             end -= 2  # the end of a comment, whose hyphens look like a token's
         if self._back:
-            # Nothing further left is seen, so a run that is too long is cut there, and found all the same.
-            run = _RUN.match(text[max(0, at - self.rule.before) : at][::-1])
-            since = at - run.end() if run else at
+            since = max(0, at - self.rule.before)
+            if not self._back_inner:
+                # Nothing further left is seen, so a run that is too long is cut there, and found all the same.
+                run = _RUN.match(text[since:at][::-1])
+                since = at - run.end() if run else at
             before = self._back.search(text[since:at])
             if before is None:
-                return None
+                return ()
             start = since + before.start()
+            if self._back_inner:
+                start, end = since + before.start("value"), since + before.end("value")
         if self._unless and self._unless.search(text, max(0, start - SEEN_BEFORE), start):
-            return None
-        verdict = self._validator(text[start:end]) if self._validator else Verdict.LIKELY
-        return Span(start, end, verdict)
+            return ()
+        if self._words and not self._word_before(text, start):
+            return ()
+        return self._judged(text, start, end)
+
+    def _judged(self, text: str, start: int, end: int) -> tuple[Span, ...]:
+        verdict = self._validator(text[start:end]) if self._validator else self._unproved
+        return () if verdict is Verdict.REJECT else (Span(start, end, verdict),)
+
+    def _word_before(self, text: str, start: int) -> bool:
+        # What is put in place of a value ends with "~" and may be shorter or longer: nothing is seen beyond it.
+        since = max(text.rfind("~", max(0, start - self.before), start) + 1, start - self.before, 0)
+        return self._words is not None and any(
+            start - word.end() <= self.rule.window for word in self._words.finditer(text, since, start)
+        )
+
+    def _behind_word(self, text: str, at: int) -> tuple[Span, ...]:
+        word = self._words.match(text, at) if self._words else None
+        if word is None:
+            return ()
+        since, last = word.end(), word.end() + self.rule.window
+        cut = text.find("~", since, last)
+        if cut >= 0:
+            last = cut
+        found: list[Span] = []
+        for match in self._shape.finditer(text, since, min(len(text), at + self.longest + 1)):
+            start, end = match.span("value") if self._inner else match.span()
+            if start > last:
+                break
+            if not (self._unless and self._unless.search(text, max(0, start - SEEN_BEFORE), start)):
+                found += self._judged(text, start, end)
+        return tuple(found)
 
 
-def confirm(matcher: Matcher, reading: Reading, at: int, plain: bool) -> Span | None:
+def confirm(matcher: Matcher, reading: Reading, at: int, plain: bool) -> tuple[Span, ...]:
     """What has the shape at this anchor, in offsets of the text.
 
     Read as it stands first, which is nearly always enough. Through a view if an escape touches it, or may be inside.
     """
-    rule, text = matcher.rule, reading.text
+    text = reading.text
     reading.spend(_TRY_COST)
+    spans: tuple[Span, ...] = ()
     if plain:
-        span = matcher.match(text, at)
-        if span and not _touched(text, span.start, span.end):
-            return span
-    else:
-        span = None
+        spans = matcher.match(text, at)
+        if spans and not _touched(text, spans[0].start if matcher.rule.anchors else at, spans[-1].end):
+            return spans
     reach = 1
     while True:
-        start, end = max(0, at - rule.before * reach - LONGEST_ESCAPE), min(len(text), at + rule.longest * reach)
-        start = max(
-            start,
-            text.rfind(" ", start, at),
-            text.rfind('"', start, at),
-            text.rfind(">", start, at),
-            text.rfind(",", start, at),
-        )
-        if rule.longest > _LONG:
-            end = min(end, reading.following(_ENDS_TOKEN, at))
+        start, end = max(0, at - matcher.before * reach - LONGEST_ESCAPE), min(len(text), at + matcher.longest * reach)
+        if not matcher.rule.words:
+            start = max(
+                start,
+                text.rfind(" ", start, at),
+                text.rfind('"', start, at),
+                text.rfind(">", start, at),
+                text.rfind(",", start, at),
+            )
+        if matcher.longest > _LONG:
+            end = min(end, reading.following(_ENDS_BLOCK if matcher.across else _ENDS_TOKEN, at))
         if plain and reading.following(_LEAD, start) > end:
-            return span  # no escape is near
+            return spans  # no escape is near
         view = reading.view(start, end + LONGEST_ESCAPE)
         position = view.position(at)
         beyond = end + LONGEST_ESCAPE < len(text)
         # Where most is escaped, so many characters of the page are few of the view.
         if reach == _LARGEST or not (
-            (start and position < rule.before and not _IN_NO_VALUE.search(view.text, 0, position))
-            or (beyond and len(view.text) < position + rule.longest and not _IN_NO_VALUE.search(view.text, position + 1))
+            (start and position < matcher.before and _goes_on(matcher, view.text, 0, position))
+            or (
+                beyond
+                and len(view.text) < position + matcher.longest + _SEEN_BEHIND
+                and _goes_on(matcher, view.text, position + 1)
+            )
         ):
             break
         reach *= 2
-    span = matcher.match(view.text, position)
-    if span is None or (span.end == len(view.text) and beyond):
-        return None
-    return Span(view.origin(span.start), view.origin(span.end), span.verdict)
+    return tuple(
+        Span(view.origin(span.start), view.origin(span.end), span.verdict)
+        for span in matcher.match(view.text, position)
+        if not (span.end == len(view.text) and beyond)
+    )
+
+
+def _goes_on(matcher: Matcher, text: str, start: int, end: int | None = None) -> bool:
+    """True if nothing stands there that ends a value in both directions."""
+    if matcher.across or matcher.rule.words:
+        return True
+    return not _IN_NO_VALUE.search(text, start, len(text) if end is None else end)
 
 
 def _touched(text: str, start: int, end: int) -> bool:
     """True if an escape begins right after the value, or one may cover its beginning or end right before it."""
-    return (end < len(text) and text[end] in LEADS) or _LEAD.search(text, max(0, start - LONGEST_ESCAPE), start) is not None
+    return (end < len(text) and text[end] in LEADS) or _LEAD.search(text, max(0, start - LONGEST_ESCAPE), end) is not None

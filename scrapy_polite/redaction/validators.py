@@ -1,7 +1,7 @@
 """Whether what has the shape of a key is one: checksums, structure, variety.
 
 A validator answers `REJECT` only where the shape alone proves little and the contents show that it is something else. A
-wrong checksum is no reason to let a value through: a damaged key is still somebody's key, so it is `LIKELY`, not
+wrong checksum is no reason to let a value through: a damaged key is still somebody's key, so it is `DOUBTFUL`, not
 rejected.
 """
 
@@ -21,6 +21,7 @@ __all__ = [
     "jwt",
     "mapbox_token",
     "personal_mailbox",
+    "random",
     "role_mailbox",
     "varied",
 ]
@@ -54,6 +55,7 @@ class Verdict(Enum):
     """What a validator says of a value."""
 
     REJECT = "reject"  # it only looks like one: left alone
+    DOUBTFUL = "doubtful"  # a loose shape among the right words, or its checksum is wrong: redacted
     LIKELY = "likely"  # the shape fits, nothing proves it: redacted
     CERTAIN = "certain"  # a checksum or the structure proves it: redacted
 
@@ -61,6 +63,21 @@ class Verdict(Enum):
 def varied(value: str) -> Verdict:
     """Rejects fillers: of 28 random characters at least 10 are different, but for one key in 10^9."""
     return Verdict.LIKELY if len(set(value[-28:])) >= 10 else Verdict.REJECT
+
+
+# What people write where a key is to be put in.
+_PLACEHOLDER = re.compile(
+    "example|sample|placeholder|change_?me|insert|replace|dummy|redacted|your|foobar|abcdef|123456|xxxx|0000|1111|aaaa",
+    re.IGNORECASE,
+)
+
+
+def random(value: str) -> Verdict:
+    """For loose shapes: rejects words, names and fillers, which have no digit or few different characters, or say so."""
+    least = 9 if len(value) >= 20 else len(value) // 2
+    if len(set(value.lower())) < least or not any(c.isdigit() for c in value) or value.isdigit():
+        return Verdict.REJECT
+    return Verdict.REJECT if _PLACEHOLDER.search(value) else Verdict.DOUBTFUL
 
 
 def github_checksum(entropy: str) -> str:
@@ -78,7 +95,9 @@ def github_checksum(entropy: str) -> str:
 def github_token(value: str) -> Verdict:
     """Certain if the checksum is right (classic tokens: prefix, 30 characters, 6 of checksum)."""
     body = value.partition("_")[2]
-    return Verdict.CERTAIN if body.isascii() and body[-6:] == github_checksum(body[:-6]) else Verdict.LIKELY
+    if body[-6:] == github_checksum(body[:-6]):
+        return Verdict.CERTAIN
+    return Verdict.DOUBTFUL if len(body) == 36 else Verdict.LIKELY
 
 
 def _json_object(part: str) -> dict[str, object] | None:
