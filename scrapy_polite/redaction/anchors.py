@@ -80,7 +80,7 @@ def _written_out(anchor: str, spelled: str, rule: Rule) -> Iterator[bytes]:
 def _behind(shape: str, anchor: str) -> regexes.Node | None:
     try:
         node: regexes.Node | None = regexes.parse(shape)
-    except regexes.Unreadable:
+    except regexes.UnreadableError:
         return None
     for character in anchor:
         node = regexes.after(node, character) if node else None
