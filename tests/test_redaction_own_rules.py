@@ -83,7 +83,7 @@ def test_an_anchor_may_need_a_word_too() -> None:
         ({**BADGE, "exposure": "public"}, "'public'"),
         ({**BADGE, "validator": "luhn"}, "'luhn'"),
         ({**BADGE, "window": 5000}, "'window'"),
-        ({**BADGE, "words": "a"}, "four characters"),
+        ({**BADGE, "words": "a"}, "three characters"),
         ({**BADGE, "kind": "Badge"}, "small letters"),
         ({**BADGE, "kind": "phone"}, "taken"),
         ({**BADGE, "kind": "secret"}, "taken"),

@@ -19,14 +19,18 @@ if TYPE_CHECKING:
 
     from scrapy_polite.redaction.rules import Rule
 
+    _Follow = Sequence[tuple[frozenset[str], regexes.Node | None]]
+
 __all__ = ["Anchors", "Hit"]
 
-# Bytes from which on a literal is rare enough in pages to be looked for as it is; small letters stand in every word.
-_RARE, _RARE_LETTERS = 4, 5
+# Bytes from which on a literal is rare enough in pages to be looked for as it is. Small letters, and those that are joined
+# by a sign, stand everywhere.
+_RARE, _RARE_LETTERS, _RARE_CAPITALS = 4, 5, 3
 # Literals that one anchor is written out to, at most, and bytes of a literal that are looked for.
-_MOST = 4100
-_LONGEST = 12
-_LONGEST_ESCAPED = 8
+_MOST = 1700
+_LONGEST = 10
+# Of one that is written with an escape, bytes from that on: enough to tell one from another.
+_LONGEST_ESCAPE = 4
 
 # What follows an anchor that nothing else is known of: a character of a token, a letter beyond ASCII, an escape.
 _ANY_NEXT = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+" + regexes.OTHER)
@@ -43,48 +47,60 @@ class Hit(NamedTuple):
 
 
 def _is_rare(literal: bytes) -> bool:
-    return len(literal) >= (_RARE_LETTERS if literal.isalpha() and literal.islower() else _RARE)
+    if literal.isalpha() and literal.islower():
+        return len(literal) >= _RARE_LETTERS
+    return len(literal) >= (_RARE_CAPITALS if literal[:2] == literal[:2].upper() else _RARE)
 
 
 def _written_out(anchor: str, spelled: str, rule: Rule) -> Iterator[bytes]:
     """The literals that stand for one spelling of an anchor; all begin where it does."""
     literal = spelled.encode()
     if spelled != anchor:
-        literal = literal[:_LONGEST_ESCAPED]
+        same = next((at for at, pair in enumerate(zip(spelled, anchor, strict=False)) if pair[0] != pair[1]), len(anchor))
+        # With nothing before it the whole escape counts: `&amp;#64;` is an @ only by its end.
+        literal = literal[: same + _LONGEST_ESCAPE] if same > 1 else literal
     if _is_rare(literal) or not rule.anchors:  # anything may follow a word
         yield literal[:_LONGEST]
         return
-    follows = None if rule.back or spelled != anchor else _behind(rule.shape, anchor)
-    open_ends: list[tuple[bytes, regexes.Node | None]] = [(literal, follows)]
-    while open_ends:
-        longer: list[tuple[bytes, regexes.Node | None]] = []
-        for start, node in open_ends:
-            if _is_rare(start) or (start != literal and node is None):
+    ends: list[tuple[bytes, _Follow]] = [(literal, [(_ANY_NEXT, None)] if spelled != anchor else _behind(rule.shape, anchor))]
+    room = _MOST
+    while ends:
+        yield from (start for start, follow in ends if not follow or _is_rare(start))
+        ends = [(start, follow) for start, follow in ends if follow and not _is_rare(start)]
+        # Those that grow to the fewest come first, as not all may be written out.
+        size = min((_size(follow) for _, follow in ends), default=0)
+        least = [end for end in ends if _size(end[1]) == size]
+        ends = [end for end in ends if _size(end[1]) > size]
+        room -= size * len(least)
+        for start, follow in least:
+            if room < 0:
                 yield start
                 continue
-            for character in regexes.firsts(node) if node else _ANY_NEXT:
-                behind = regexes.after(node, character) if node else None
-                if character == regexes.OTHER:
-                    yield from (start + byte for byte in _BEYOND)
-                else:
-                    longer.append((start + character.encode(), behind))
+            if len(anchor) == 1:
+                # Of what an anchor of one sign belongs to, a mailbox, any letter may be an escape.
+                yield from (start + lead.encode() for lead in LEADS)
+            for characters, node in follow:
+                behind = regexes.nexts(node) if node else []
+                for character in sorted(characters):
+                    if character == regexes.OTHER:
+                        yield from (start + byte for byte in _BEYOND)
+                        continue
+                    ends.append((start + character.encode(), behind))
                     if not character.isalnum():
                         # An encoder may have written it as an escape.
                         yield from (start + lead.encode() for lead in LEADS)
-        if len(longer) > _MOST:
-            yield from (start for start, _ in open_ends)
-            return
-        open_ends = longer
 
 
-def _behind(shape: str, anchor: str) -> regexes.Node | None:
-    try:
-        node: regexes.Node | None = regexes.parse(shape)
-    except regexes.UnreadableError:
-        return None
+def _size(follow: _Follow) -> int:
+    return sum(len(characters) for characters, _ in follow)
+
+
+def _behind(shape: str, anchor: str) -> _Follow:
+    """What the shape lets follow the anchor."""
+    node: regexes.Node | None = regexes.parse(shape)
     for character in anchor:
         node = regexes.after(node, character) if node else None
-    return node
+    return regexes.nexts(node) if node else []
 
 
 class Anchors:

@@ -83,13 +83,14 @@ class Redactor:
     Raises ValueError if the policy wants phone numbers and the extra `[phone]` is not installed.
     """
 
-    __slots__ = ("_anchors", "_budget", "_farthest", "_matchers", "_phones", "policy")
+    __slots__ = ("_anchors", "_budget", "_farthest", "_matchers", "_order", "_phones", "policy")
 
     def __init__(self, policy: Policy, budget: Budget | None = None) -> None:
         self.policy = policy
         self._budget = budget or Budget()
         self._matchers = [Matcher(rule) for rule in (*RULES, *policy.rules) if policy.wants(rule.kind)]
         self._anchors = Anchors([*(matcher.rule for matcher in self._matchers), MEDIA])
+        self._order = {matcher.rule.kind: number for number, matcher in enumerate(self._matchers)}
         # How far before an anchor the value, and what a rule sees before it, can begin.
         self._farthest = max((matcher.before for matcher in self._matchers), default=0) + SEEN_BEFORE
         self._phones = PhoneFinder(policy.regions) if policy.wants("phone") else None
@@ -157,7 +158,7 @@ class Redactor:
         if self._phones:
             for start, end in self._phones.find(text, reading.spend):
                 add("phone", start, end, "certain")
-        findings = fresh = _merged(found)
+        findings = fresh = _merged(found, self._order)
         # What was glued to a value, and no value for that, stands alone when that is gone: it is looked for until
         # nothing is found, so that a second pass over the result would find nothing either.
         while fresh and all(finding.action != "drop" for finding in fresh):
@@ -170,8 +171,8 @@ class Redactor:
                 for start, end in spans:
                     for number in self._phones.beside(reading.text, start, end, reading.spend):
                         add("phone", *number, "certain")
-            fresh = _merged(found)
-            findings = _merged([*findings, *fresh])
+            fresh = _merged(found, self._order)
+            findings = _merged([*findings, *fresh], self._order)
         return tuple(findings)
 
     def _outside_media(self, text: str) -> Iterator[Hit]:
@@ -213,15 +214,15 @@ _CONFIDENCE: dict[Verdict, Confidence] = {
 _RANKS: dict[Confidence, int] = {"doubtful": 0, "likely": 1, "certain": 2}
 
 
-def _merged(found: list[Finding]) -> list[Finding]:
+def _merged(found: list[Finding], order: Mapping[str, int]) -> list[Finding]:
     """Findings in order, none overlapping: what overlaps is taken out as one, under the name of its surest part, or the
-    longest of those.
+    longest of those, or the first in the table.
 
     To take out only the longest would leave a piece of another.
     """
     merged: list[Finding] = []
     best = (0, 0)
-    for finding in sorted(found, key=lambda f: (f.start, -f.end)):
+    for finding in sorted(found, key=lambda f: (f.start, -f.end, order.get(f.kind, -1))):
         rank = _RANKS[finding.confidence], finding.end - finding.start
         if merged and finding.start < merged[-1].end:
             last = merged[-1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from scrapy_polite.redaction.escapes import LEADS, LONGEST_ESCAPE, View
 from scrapy_polite.redaction.rules import regexes, words
@@ -24,13 +24,19 @@ SEEN_BEFORE = 80
 _SEEN_BEHIND = 4
 
 _LEAD = re.compile(r"[\\%&]")
-_ENDS_TOKEN = re.compile(r"""[\s"'<>`,]""")
-_ENDS_BLOCK = re.compile(r"[<>`]")
+# What is looked for ahead: the next escape, what ends a token, and what ends a value that has blanks and quotes before it
+# or in it.
+Ender = Literal[0, 1, 2]
+_ESCAPE: Ender = 0
+_ENDS_TOKEN: Ender = 1
+_ENDS_BLOCK: Ender = 2
+_ENDERS = (_LEAD, re.compile(r"""[\s"'<>`,]"""), re.compile(r"[<>`]"))
 # From this length on, a view ends where the token does, and not where the shape could at most.
 _LONG = 300
+_ENDS_ANY = frozenset(" \"'<>`,\n\t")
 # What is in no value, whatever its rule. A view that meets none of it and is still too short is made again, larger.
 _IN_VALUE = r"\w.+/='\u0300-\u036f-"
-_IN_NO_VALUE = re.compile(f"[^{_IN_VALUE}]")
+_IN_NO_VALUE = re.compile(rf"[^:$|@!*~{_IN_VALUE}]")
 _RUN = re.compile(f"[{_IN_VALUE}]*")
 _LARGEST = 8
 # What one anchor costs to be tried, and a character that is read through a view, in characters read as they are.
@@ -65,7 +71,7 @@ class Reading:
     def __init__(self, text: str, budget: Budget) -> None:
         self.text = text
         self._left = budget.base + budget.per_character * len(text)
-        self._next: dict[re.Pattern[str], tuple[int, int]] = {}
+        self._next: list[tuple[int, int]] = [(0, -1)] * len(_ENDERS)
         self._view: tuple[int, int, View] | None = None
 
     def mask(self, spans: Sequence[tuple[int, int]]) -> None:
@@ -78,7 +84,7 @@ class Reading:
         pieces.append(self.text[at:])
         self.spend(len(self.text) // 20)
         self.text = "".join(pieces)
-        self._next.clear()
+        self._next = [(0, -1)] * len(_ENDERS)
         self._view = None
 
     def spend(self, cost: int) -> None:
@@ -93,11 +99,11 @@ class Reading:
             self._view = start, end, View(self.text, start, end)
         return self._view[2]
 
-    def following(self, what: re.Pattern[str], start: int) -> int:
+    def following(self, what: Ender, start: int) -> int:
         """Where the first match at or after `start` begins; the end of the text if there is none."""
-        since, found = self._next.get(what, (0, -1))
+        since, found = self._next[what]
         if not since <= start <= found:
-            match = what.search(self.text, start)
+            match = _ENDERS[what].search(self.text, start)
             found = match.start() if match else len(self.text)
             self._next[what] = start, found
         return found
@@ -113,10 +119,15 @@ class Span:
 
 
 class Matcher:
-    """One rule, compiled. `longest`: characters from its anchor to the end of a value, at most."""
+    """One rule, compiled.
+
+    `longest`: characters from its anchor to the end of a value, at most; `before`: those that count in front of it; `head`:
+    those that may stand between the anchor and the value, some of them as escapes, and end none.
+    """
 
     __slots__ = (
-        "_back", "_back_inner", "_inner", "_shape", "_unless", "_unproved", "_validator", "_words", "before", "longest", "rule",
+        "_back", "_back_inner", "_inner", "_shape", "_unless", "_unproved", "_validator", "_words",
+        "before", "head", "longest", "rule",
     )  # fmt: skip
 
     def __init__(self, rule: Rule) -> None:
@@ -131,6 +142,7 @@ class Matcher:
         self._words = words.expression(rule.words) if rule.words else None
         self.longest = rule.longest or regexes.width(regexes.parse(rule.shape))[1] or 0
         self.before = rule.before
+        self.head = 3 * (regexes.before_value(regexes.parse(rule.shape)) or 0)
         if not rule.anchors:
             self.longest += rule.window + max(map(len, words.literals(rule.words)))
         elif self._words:
@@ -153,15 +165,16 @@ class Matcher:
         if match is None:
             return ()
         start, end = match.span("value") if self._inner else match.span()
-        if text.startswith(">", end) and text.endswith("--", start, end):
-            end -= 2  # the end of a comment, whose hyphens look like a token's
         if self._back:
             since = max(0, at - self.rule.before)
-            if not self._back_inner:
+            run = None if self._back_inner else _RUN.match(text[since:at][::-1])
+            if run and run.end() == self.rule.before:
                 # Nothing further left is seen, so a run that is too long is cut there, and found all the same.
-                run = _RUN.match(text[since:at][::-1])
-                since = at - run.end() if run else at
-            before = self._back.search(text[since:at])
+                before = self._back.search(text[since:at])
+                since = at - self.rule.before
+            else:
+                before = self._back.search(text, at - run.end() if run else since, at)
+                since = 0
             if before is None:
                 return ()
             start = since + before.start()
@@ -174,6 +187,8 @@ class Matcher:
         return self._judged(text, start, end)
 
     def _judged(self, text: str, start: int, end: int) -> tuple[Span, ...]:
+        if text.startswith(">", end) and text.endswith("--", start, end):
+            end -= 2  # the end of a comment, whose hyphens look like a token's
         verdict = self._validator(text[start:end]) if self._validator else self._unproved
         return () if verdict is Verdict.REJECT else (Span(start, end, verdict),)
 
@@ -209,35 +224,38 @@ def confirm(matcher: Matcher, reading: Reading, at: int, plain: bool) -> tuple[S
     """
     text = reading.text
     reading.spend(_TRY_COST)
+    if plain and matcher.rule.back and (not at or text[at - 1] in _ENDS_ANY):
+        return ()  # of what must stand before the anchor nothing does
     spans: tuple[Span, ...] = ()
     if plain:
         spans = matcher.match(text, at)
         if spans and not _touched(text, spans[0].start if matcher.rule.anchors else at, spans[-1].end):
             return spans
+    before, longest = matcher.before, matcher.longest
     reach = 1
     while True:
-        start, end = max(0, at - matcher.before * reach - LONGEST_ESCAPE), min(len(text), at + matcher.longest * reach)
-        if not matcher.rule.words:
-            start = max(
-                start,
-                text.rfind(" ", start, at),
-                text.rfind('"', start, at),
-                text.rfind(">", start, at),
-                text.rfind(",", start, at),
-            )
-        if matcher.longest > _LONG:
-            end = min(end, reading.following(_ENDS_BLOCK if matcher.across else _ENDS_TOKEN, at))
-        if plain and reading.following(_LEAD, start) > end:
+        start, end = max(0, at - before * reach - LONGEST_ESCAPE), min(len(text), at + longest * reach)
+        if plain and reading.following(_ESCAPE, start) > end:
             return spans  # no escape is near
+        if before and not matcher.rule.words:
+            # Nothing further left is of a value.
+            for sign in ' ">,':
+                start = max(start, text.rfind(sign, start, at))
+        limit = len(text)
+        if longest > _LONG:
+            limit = reading.following(_ENDS_BLOCK if matcher.rule.blanks else _ENDS_TOKEN, at + matcher.head)
+            end = min(end, limit)
+        if plain and reading.following(_ESCAPE, start) > end:
+            return spans
         view = reading.view(start, end + LONGEST_ESCAPE)
         position = view.position(at)
         beyond = end + LONGEST_ESCAPE < len(text)
         # Where most is escaped, so many characters of the page are few of the view.
-        if reach == _LARGEST or not (
-            (start and position < matcher.before and _goes_on(matcher, view.text, 0, position))
+        if reach == (2 if matcher.rule.blanks else _LARGEST) or not (
+            (start and position < before and _goes_on(matcher, view.text, 0, position))
             or (
-                beyond
-                and len(view.text) < position + matcher.longest + _SEEN_BEHIND
+                end < limit
+                and len(view.text) < position + longest + _SEEN_BEHIND
                 and _goes_on(matcher, view.text, position + 1)
             )
         ):

@@ -6,7 +6,20 @@ slow, or never found, stops the program and not a crawl. Phone numbers are not h
 
 from __future__ import annotations
 
-from scrapy_polite.redaction.rules import cloud, codehosts, mailboxes, maps, payments, tokens
+from scrapy_polite.redaction.rules import (
+    ai,
+    analytics,
+    bigclouds,
+    cloud,
+    codehosts,
+    content,
+    contextual,
+    mailboxes,
+    maps,
+    messaging,
+    payments,
+    tokens,
+)
 from scrapy_polite.redaction.rules.checking import check, user_rules
 from scrapy_polite.redaction.rules.rule import Confidence, Exposure, Rule
 
@@ -15,9 +28,15 @@ __all__ = ["RULES", "Confidence", "Exposure", "Rule", "check", "user_rules"]
 RULES: tuple[Rule, ...] = (
     *maps.RULES,
     *payments.RULES,
+    *bigclouds.RULES,
     *cloud.RULES,
     *codehosts.RULES,
+    *messaging.RULES,
+    *ai.RULES,
+    *analytics.RULES,
+    *content.RULES,
     *tokens.RULES,
+    *contextual.RULES,
     *mailboxes.RULES,
 )
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, get_args
 
-from scrapy_polite.redaction import validators
+from scrapy_polite.redaction import checksums, validators
 from scrapy_polite.redaction.rules import regexes, words
 from scrapy_polite.redaction.rules.rule import Exposure, Rule
 
@@ -41,7 +41,7 @@ def _problem(rule: Rule) -> str | None:
     if not all(a.isprintable() and (a.isascii() if len(a) > 1 else a and not a.isalnum()) for a in rule.anchors):
         return "an anchor is empty, a single letter or digit, not printable, or several characters beyond ASCII"
     if rule.words and not words.readable(rule.words):
-        return "`words` are not words of small letters and digits, four characters at least, joined by `|`"
+        return "`words` are not words of small letters and digits, three characters at least, joined by `|`"
     if bool(rule.back) != bool(rule.before):
         return "`back` and `before` need each other"
     parts = (rule.left, rule.shape, rule.right, rule.back, rule.unless)
@@ -76,7 +76,7 @@ _FORM = (
 _VALIDATORS: dict[str, Callable[[str], validators.Verdict]] = {
     "varied": validators.varied,
     "random": validators.random,
-    "jwt": validators.jwt,
+    "jwt": checksums.jwt,
 }
 _LOOK = re.compile(r"\(\?<?[=!]")
 _EDGE = re.compile(r"(?:\(\?<?[=!](?:\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^\\()\[\]*+?{}|])+\))*")

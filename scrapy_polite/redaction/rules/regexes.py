@@ -7,10 +7,23 @@ look-arounds. What is beyond that (back references, conditions, atomic groups) i
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
-__all__ = ["OTHER", "Node", "UnreadableError", "after", "alphabet", "begins", "firsts", "parse", "trouble", "width"]
+__all__ = [
+    "OTHER",
+    "Node",
+    "UnreadableError",
+    "after",
+    "alphabet",
+    "before_value",
+    "begins",
+    "firsts",
+    "nexts",
+    "parse",
+    "trouble",
+    "width",
+]
 
 # Stands for every character beyond ASCII.
 OTHER = "\u00e9"
@@ -18,7 +31,7 @@ _ALL = frozenset([*map(chr, range(128)), OTHER])
 
 _CLASS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 _QUANTIFIER = re.compile(r"(?:([*+?])|\{(\d+)\}|\{(\d*),(\d*)\})(\??)(?![*+?])")
-_GROUP = re.compile(r"\((?:\?(?:(?P<look>=|!|<=|<!)|(?P<plain>[aiu]{0,2}):|P<(?P<name>\w+)>)|(?!\?))")
+_GROUP = re.compile(r"\((?:\?(?:(?P<look>=|!|<=|<!)|(?P<plain>[iu]{0,2}):|P<(?P<name>\w+)>)|(?!\?))")
 _CHARACTER = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|[^A-Za-z0-9]|[dDwWsSnrtfv])|[^\\()\[\]|*+?]", re.DOTALL)
 _EDGE = re.compile(r"\\[bBAZ]|[\^$]")
 
@@ -38,6 +51,13 @@ class Node:
     least: int = 1
     most: int | None = 1
     value: bool = False
+    low: int = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """`low`: characters of the shortest match."""
+        lows = [part.low for part in self.parts]
+        low = 1 if self.chars else (min(lows) if self.each else sum(lows)) * self.least
+        object.__setattr__(self, "low", low)
 
 
 _NOTHING = Node()
@@ -45,7 +65,8 @@ _NOTHING = Node()
 
 class _Reader:
     def __init__(self, pattern: str, ignore_case: bool) -> None:
-        self._pattern, self._at, self._ignore_case = pattern, 0, ignore_case
+        self._pattern, self._at = pattern, 0
+        self._flags = re.ASCII | (re.IGNORECASE if ignore_case else 0)
 
     def whole(self) -> Node:
         node = self._alternatives()
@@ -99,14 +120,15 @@ class _Reader:
         if match is None:
             raise self._unreadable()
         self._at = match.end()
-        return Node(_members(match[0], self._ignore_case))
+        return Node(_members(match[0], int(self._flags)))
 
     def _group(self, group: re.Match[str]) -> Node:
-        outer, start = self._ignore_case, self._at
+        outer, start = self._flags, self._at
         self._at = group.end()
-        self._ignore_case = outer or "i" in (group["plain"] or "")
+        for letter in group["plain"] or "":
+            self._flags = self._flags | re.IGNORECASE if letter == "i" else self._flags & ~re.ASCII
         inner = self._alternatives()
-        self._ignore_case = outer
+        self._flags = outer
         if not self._pattern.startswith(")", self._at):
             self._at = start
             raise self._unreadable()
@@ -117,9 +139,9 @@ class _Reader:
 
 
 @lru_cache(maxsize=1024)
-def _members(piece: str, ignore_case: bool) -> frozenset[str]:
+def _members(piece: str, flags: int) -> frozenset[str]:
     try:
-        of = re.compile(piece, re.ASCII | (re.IGNORECASE if ignore_case else 0))
+        of = re.compile(piece, flags)
     except re.error as error:
         raise UnreadableError(f"{piece!r}: {error}") from None
     return frozenset(c for c in _ALL if of.match(c))
@@ -135,29 +157,40 @@ def width(node: Node) -> tuple[int, int | None]:
     """Characters of the shortest and of the longest match; None: without bound."""
     if node.chars:
         return 1, 1
-    widths = [width(part) for part in node.parts] or [(0, 0)]
-    lows, highs = [low for low, _ in widths], [high for _, high in widths if high is not None]
-    low = (min(lows) if node.each else sum(lows)) * node.least
-    if len(highs) < len(widths):
-        return low, 0 if node.most == 0 else None
-    high = max(highs) if node.each else sum(highs)
+    highs = [width(part)[1] for part in node.parts]
+    bounded = [high for high in highs if high is not None]
+    high = (max(bounded) if node.each else sum(bounded)) if bounded else 0
     if node.most is None:
-        return low, None if high else 0
-    return low, high * node.most
+        return node.low, None if high or len(bounded) < len(highs) else 0
+    if len(bounded) < len(highs):
+        return node.low, None if node.most else 0
+    return node.low, high * node.most
 
 
 def firsts(node: Node) -> frozenset[str]:
     """Every character with which a match may begin."""
+    return frozenset().union(*_leading(node))
+
+
+def _leading(node: Node) -> list[frozenset[str]]:
+    """The sets of characters of which one takes the first."""
     if node.chars:
-        return node.chars
-    if node.each:
-        return frozenset().union(*(firsts(part) for part in node.parts))
-    found: frozenset[str] = frozenset()
+        return [node.chars]
+    found: list[frozenset[str]] = []
     for part in node.parts:
-        found |= firsts(part)
-        if width(part)[0]:
+        found += _leading(part)
+        if part.low and not node.each:
             break
     return found
+
+
+def nexts(node: Node) -> list[tuple[frozenset[str], Node]]:
+    """The first characters of a match, in groups behind which the same may follow, and what that is."""
+    leading = list(dict.fromkeys(_leading(node)))
+    groups: dict[tuple[bool, ...], set[str]] = {}
+    for character in frozenset().union(*leading):
+        groups.setdefault(tuple(character in chars for chars in leading), set()).add(character)
+    return [(frozenset(group), after(node, min(group)) or _NOTHING) for group in groups.values()]
 
 
 def after(node: Node, character: str) -> Node | None:
@@ -178,7 +211,7 @@ def after(node: Node, character: str) -> Node | None:
         left = after(part, character)
         if left is not None:
             ways.append(Node(parts=(left, *node.parts[at + 1 :])))
-        if width(part)[0]:
+        if part.low:
             break
     return Node(parts=tuple(ways), each=True) if ways else None
 
@@ -187,6 +220,19 @@ def alphabet(node: Node) -> frozenset[str]:
     """Every character that a value may have in it: in the group `value`, if there is one."""
     inside = _value(node)
     return _taken(inside if inside is not None else node)
+
+
+def before_value(node: Node) -> int | None:
+    """Characters that may stand before the group `value`, at most; None if there is no such group, or no bound."""
+    if node.value:
+        return 0
+    so_far = 0
+    for part in node.parts:
+        inside = before_value(part)
+        if inside is not None:
+            return (0 if node.each else so_far) + inside
+        so_far += width(part)[1] or 0
+    return None
 
 
 def _value(node: Node) -> Node | None:
@@ -230,12 +276,12 @@ def _ways(node: Node, following: frozenset[str]) -> int:
         inner = 1
         for at, part in enumerate(node.parts):
             rest = Node(parts=node.parts[at + 1 :])
-            inner *= _ways(part, firsts(rest) if width(rest)[0] else firsts(rest) | following)
+            inner *= _ways(part, firsts(rest) if rest.low else firsts(rest) | following)
     if node.most in (0, 1) and node.least == node.most:
         return inner
     once = Node(parts=node.parts, each=node.each)
     if node.most is not None and node.most > 1:
-        if width(once)[0] != width(once)[1]:
+        if once.low != width(once)[1]:
             raise UnreadableError("a quantifier stands inside a repetition")
         if inner > 1:
             raise UnreadableError("alternatives that begin alike stand inside a repetition")

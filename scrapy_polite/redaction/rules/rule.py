@@ -10,7 +10,21 @@ if TYPE_CHECKING:
 
     from scrapy_polite.redaction.validators import Verdict
 
-__all__ = ["BASE64", "IS", "URL_SAFE", "WORD", "Confidence", "Exposure", "Rule"]
+__all__ = [
+    "BASE64",
+    "GITLEAKS",
+    "IN_BASE64",
+    "IS",
+    "NO_HYPHEN",
+    "TRUFFLEHOG",
+    "URL_SAFE",
+    "URL_SAFE_PADDED",
+    "UUID",
+    "WORD",
+    "Confidence",
+    "Exposure",
+    "Rule",
+]
 
 # Why a value is in a page: a publishable key is meant to be there, a secret is there by mistake, a transient token
 # expires, an identifier tells one account from another and opens nothing, and personal data belongs to a person.
@@ -24,7 +38,20 @@ Confidence = Literal["certain", "likely", "doubtful"]
 # there. "-->" ends a comment.
 WORD = "(?![A-Za-z0-9_])"
 URL_SAFE = "(?![A-Za-z0-9_]|-(?!->))"
+URL_SAFE_PADDED = r"(?![\w=]|-(?!->))"
 BASE64 = "(?![A-Za-z0-9+/=])"
+
+# Where one begins whose alphabet has a hyphen in it.
+NO_HYPHEN = r"(?:(?<![\w-])|(?<=<!--))"
+
+# For short anchors of capitals and digits, which Base64 has by chance: not behind a stretch of it.
+IN_BASE64 = "(?<![A-Za-z0-9_])(?<![A-Za-z0-9+/]{16}[+/])"
+
+UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+
+# Where no vendor says what its keys look like: what those who search for leaked ones have seen.
+GITLEAKS = "https://github.com/gitleaks/gitleaks/blob/master/config/gitleaks.toml"
+TRUFFLEHOG = "https://github.com/trufflesecurity/trufflehog/tree/main/pkg/detectors"
 
 # Between a parameter's name and its value: in a query string, in JSON, in a form field.
 IS = r"""["']?(?:\s{1,4}value)?\s{0,4}[=:]\s{0,4}["']?"""

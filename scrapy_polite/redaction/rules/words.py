@@ -12,8 +12,8 @@ _JOINT = "[_. -]?"
 
 
 def readable(words: str) -> bool:
-    """True if every alternative is small letters and digits, four characters at least, joined by `_`, `.` or `-`."""
-    return all(_READABLE.fullmatch(word) and len(word) >= 4 for word in words.split("|"))
+    """True if every alternative is small letters and digits, three characters at least, joined by `_`, `.` or `-`."""
+    return all(_READABLE.fullmatch(word) and len(word) >= 3 for word in words.split("|"))
 
 
 def expression(words: str) -> re.Pattern[str]:
