@@ -77,7 +77,7 @@ class _Maker:
             return back + shape, back + shape if inner is None else inner
         if not rule.anchors:
             word = self.source.choice(rule.words.split("|"))
-            return word + ("" if shape[0] in "=:" else "=") + shape, value
+            return word + "=" + value, value
         return shape, value
 
 

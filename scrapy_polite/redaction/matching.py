@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from scrapy_polite.redaction.escapes import LEADS, LONGEST_ESCAPE, View
+from scrapy_polite.redaction.escapes import LEADS, LONGEST_ESCAPE, View, escape_over
 from scrapy_polite.redaction.rules import regexes, words
 from scrapy_polite.redaction.validators import Verdict
 
@@ -33,6 +33,9 @@ _ENDS_BLOCK: Ender = 2
 _ENDERS = (_LEAD, re.compile(r"""[\s"'<>`,]"""), re.compile(r"[<>`]"))
 # From this length on, a view ends where the token does, and not where the shape could at most.
 _LONG = 300
+_WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
+# A slash, or what may be one written as an escape.
+_SLASH = re.compile(r"/|2[fF]|47|sol|057")
 _ENDS_ANY = frozenset(" \"'<>`,\n\t")
 # What is in no value, whatever its rule. A view that meets none of it and is still too short is made again, larger.
 _IN_VALUE = r"\w.+/='\u0300-\u036f-"
@@ -118,6 +121,33 @@ class Span:
     verdict: Verdict
 
 
+# Characters of the longest values that are looked for whole.
+_MOST_SOUGHT = 512
+# Characters behind an anchor that show nearly always that no value begins there.
+_HEAD = 3
+
+
+def _head(rule: Rule) -> tuple[re.Pattern[str], int]:
+    """What the anchors of a rule, and the first characters behind them, look like; and how many these are at most."""
+    heads: list[str] = []
+    for anchor in rule.anchors:
+        node: regexes.Node | None = regexes.parse(rule.shape)
+        for character in anchor if anchor.isascii() else regexes.OTHER:
+            node = regexes.after(node, character) if node else None
+        head = re.escape(anchor)
+        nodes = [node] if node else []
+        for _ in range(_HEAD):
+            if not nodes or not all(n.low for n in nodes):
+                break
+            groups = [group for n in nodes for group in regexes.nexts(n)]
+            taken = frozenset().union(*(characters for characters, _ in groups))
+            head += "".join(["[", *(f"\\x{ord(c):02x}" for c in sorted(taken) if c.isascii()),
+                             "\\x80-\\U0010ffff" if regexes.OTHER in taken else "", "]"])  # fmt: skip
+            nodes = [behind for _, behind in groups][:8] if len(groups) <= 8 else []
+        heads.append(head)
+    return re.compile("|".join(heads)), max(map(len, rule.anchors), default=0) + _HEAD
+
+
 class Matcher:
     """One rule, compiled.
 
@@ -126,13 +156,17 @@ class Matcher:
     """
 
     __slots__ = (
-        "_back", "_back_inner", "_inner", "_shape", "_unless", "_unproved", "_validator", "_words",
-        "before", "head", "longest", "rule",
+        "_back", "_back_inner", "_head", "_inner", "_left", "_seen", "_shape", "_sought", "_unless", "_unproved", "_validator",
+        "_words",
+        "before", "bounds", "head", "longest", "rule", "slashes",
     )  # fmt: skip
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
-        self._shape = re.compile(rule.left + rule.shape + rule.right, re.ASCII)
+        whole = f"{rule.gap}(?P<value>{rule.left}{rule.shape}{rule.right})" if rule.gap else rule.left + rule.shape + rule.right
+        self._shape = re.compile(whole, re.ASCII)
+        self._left = re.compile(rule.left if rule.anchors else "", re.ASCII)
+        self._head, self._seen = _head(rule)
         self._inner = "value" in self._shape.groupindex
         self._back = re.compile(rule.back, re.ASCII) if rule.back else None
         self._back_inner = self._back is not None and "value" in self._back.groupindex
@@ -140,11 +174,20 @@ class Matcher:
         self._validator = rule.validator
         self._unproved = Verdict(rule.confidence)
         self._words = words.expression(rule.words) if rule.words else None
-        self.longest = rule.longest or regexes.width(regexes.parse(rule.shape))[1] or 0
+        least, most = regexes.width(regexes.parse(rule.shape))
+        self.longest = rule.longest or most or 0
+        # How much of a value is asked for while its beginning is looked for.
+        self._sought = self.longest if self.longest <= _MOST_SOUGHT else least
         self.before = rule.before
+        self.slashes = rule.back.startswith("//")
+        # What is, unescaped, in no value of it, nor in what it must stand behind.
+        self.bounds = " \">,'`<{}\n" if self._back_inner else ' ">,'
         self.head = 3 * (regexes.before_value(regexes.parse(rule.shape)) or 0)
         if not rule.anchors:
-            self.longest += rule.window + max(map(len, words.literals(rule.words)))
+            reach = max(map(len, words.literals(rule.words)))
+            reach += (regexes.width(regexes.parse(rule.gap))[1] or 0) if rule.gap else rule.window
+            self.longest += reach
+            self.head = 3 * reach
         elif self._words:
             self.before += rule.window + max(map(len, words.literals(rule.words)))
 
@@ -156,6 +199,19 @@ class Matcher:
     def reaches(self, distance: int, apart: bool) -> bool:
         """True if a value may be so long. `apart`: something stands between that ends one, unless it is a parameter's."""
         return distance <= self.longest and (not apart or self.across)
+
+    def settled(self, reading: Reading, at: int) -> bool:
+        """True if what stands right before the anchor, or right behind it, is no escape and says that there is no value."""
+        text = reading.text
+        if (
+            at
+            and (text[at - 1] in _WORD)
+            and self._left.match(text, at) is None
+            and (reading.following(_ESCAPE, max(0, at - LONGEST_ESCAPE)) >= at or escape_over(text, at - 1) is None)
+        ):
+            return True
+        lead = reading.following(_ESCAPE, at)
+        return lead > at + self._seen and self._head.match(text, at) is None
 
     def match(self, text: str, at: int) -> tuple[Span, ...]:
         """What has the rule's shape and its anchor at `at`, or behind the word there."""
@@ -203,14 +259,22 @@ class Matcher:
         word = self._words.match(text, at) if self._words else None
         if word is None:
             return ()
-        since, last = word.end(), word.end() + self.rule.window
-        cut = text.find("~", since, last)
-        if cut >= 0:
-            last = cut
+        since = word.end()
+        # What is put in place of a value has one in it, and may be shorter or longer: nothing is seen beyond it.
+        cut = text.find("~", since, at + self.longest)
         found: list[Span] = []
-        for match in self._shape.finditer(text, since, min(len(text), at + self.longest + 1)):
+        position, last = since, since + (0 if self.rule.gap else self.rule.window)
+        while position <= last:
+            # First where it may begin, within reach; then how far it goes.
+            begun = None if self.rule.gap else self._shape.search(text, position, last + self._sought)
+            if begun is None and not self.rule.gap:
+                break
+            match = self._shape.match(text, begun.start() if begun else position)
+            position = max(match.end() if match else 0, (begun.start() if begun else position) + 1)
+            if match is None:
+                continue
             start, end = match.span("value") if self._inner else match.span()
-            if start > last:
+            if 0 <= cut < start:
                 break
             if not (self._unless and self._unless.search(text, max(0, start - SEEN_BEFORE), start)):
                 found += self._judged(text, start, end)
@@ -226,11 +290,15 @@ def confirm(matcher: Matcher, reading: Reading, at: int, plain: bool) -> tuple[S
     reading.spend(_TRY_COST)
     if plain and matcher.rule.back and (not at or text[at - 1] in _ENDS_ANY):
         return ()  # of what must stand before the anchor nothing does
+    if plain and matcher.slashes and _SLASH.search(text, max(0, at - matcher.before), at) is None:
+        return ()
     spans: tuple[Span, ...] = ()
     if plain:
         spans = matcher.match(text, at)
         if spans and not _touched(text, spans[0].start if matcher.rule.anchors else at, spans[-1].end):
             return spans
+    if plain and matcher.settled(reading, at):
+        return spans
     before, longest = matcher.before, matcher.longest
     reach = 1
     while True:
@@ -239,7 +307,7 @@ def confirm(matcher: Matcher, reading: Reading, at: int, plain: bool) -> tuple[S
             return spans  # no escape is near
         if before and not matcher.rule.words:
             # Nothing further left is of a value.
-            for sign in ' ">,':
+            for sign in matcher.bounds:
                 start = max(start, text.rfind(sign, start, at))
         limit = len(text)
         if longest > _LONG:

@@ -37,10 +37,6 @@ RULES: tuple[Rule, ...] = (
         back=r"(?:(?<![A-Za-z0-9_-])|(?<=<!--))AAAA[\w-]{7}\Z", before=20,
     ),
     Rule(
-        "gcp-private-key-id", "Google Cloud", "secret", ("private_key_id",),
-        rf"private_key_id{IS}(?P<value>[0-9a-f]{{40}})", "https://cloud.google.com/iam/docs/keys-create-delete",
-    ),
-    Rule(
         "gcs-signature", "Google Cloud", "transient", ("X-Goog-Signature", "x-goog-signature"),
         rf"(?i:x-goog-signature){IS}(?P<value>[0-9a-f]{{128,512}})",
         "https://cloud.google.com/storage/docs/authentication/signatures", left="",
@@ -80,10 +76,6 @@ RULES: tuple[Rule, ...] = (
         "https://developer-docs.amazon.com/sp-api/docs/"),
     Rule("amazon-client-id", "Amazon", "publishable", ("amzn1.application-oa2-client.",),
         r"amzn1\.application-oa2-client\.[0-9a-f]{32,64}", "https://developer.amazon.com/docs/login-with-amazon/documentation-overview.html"),
-    Rule(
-        "azure-storage-key", "Azure", "secret", ("AccountKey",), rf"AccountKey{IS}(?P<value>[A-Za-z0-9+/]{{86}}==)",
-        "https://learn.microsoft.com/en-us/azure/storage/common/storage-configure-connection-string", right="",
-    ),
     Rule(
         "azure-sas-signature", "Azure", "transient", ("sig=",), r"sig=(?P<value>[A-Za-z0-9+/]{43}=)",
         "https://learn.microsoft.com/en-us/rest/api/storageservices/create-service-sas", right="(?![A-Za-z0-9+=])",

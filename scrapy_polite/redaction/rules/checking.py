@@ -25,7 +25,7 @@ _UNBOUNDED = re.compile(r"[*+]|\{\d*,\}")
 
 
 def _not_compiled(rule: Rule) -> str | None:
-    for part in (rule.left + rule.shape + rule.right, rule.back, rule.unless):
+    for part in (rule.left + rule.shape + rule.right, rule.back, rule.unless, rule.gap):
         try:
             re.compile(part)
         except re.error as error:
@@ -42,9 +42,11 @@ def _problem(rule: Rule) -> str | None:
         return "an anchor is empty, a single letter or digit, not printable, or several characters beyond ASCII"
     if rule.words and not words.readable(rule.words):
         return "`words` are not words of small letters and digits, three characters at least, joined by `|`"
+    if rule.gap and (rule.anchors or "(?P<value>" in rule.shape):
+        return "`gap` is for rules of words alone, whose shape is the value"
     if bool(rule.back) != bool(rule.before):
         return "`back` and `before` need each other"
-    parts = (rule.left, rule.shape, rule.right, rule.back, rule.unless)
+    parts = (rule.left, rule.shape, rule.right, rule.back, rule.unless, rule.gap)
     if any(_UNBOUNDED.search(_CLASS.sub("_", part)) for part in parts):
         return "a quantifier has no upper bound"
     return _not_compiled(rule)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scrapy_polite.redaction import checksums, validators
-from scrapy_polite.redaction.rules.rule import GITLEAKS, URL_SAFE, URL_SAFE_PADDED, Rule
+from scrapy_polite.redaction.rules.rule import GITLEAKS, IN_BASE64, URL_SAFE, URL_SAFE_PADDED, Rule
 
 __all__ = ["RULES"]
 
@@ -26,9 +26,10 @@ RULES: tuple[Rule, ...] = (
         "https://www.typeform.com/developers/get-started/personal-access-token/", right=URL_SAFE_PADDED),
     Rule("dropbox-token", "Dropbox", "transient", ("sl.",), r"sl\.(?:[A-Za-z]{1,2}\.)?[\w=-]{130,2000}",
         "https://developers.dropbox.com/oauth-guide", right=URL_SAFE_PADDED),
-    Rule("facebook-token", "Meta", "secret", ("EAA",), r"EAA[A-Z][A-Za-z0-9]{90,400}", _FACEBOOK, validators.varied),
+    Rule("facebook-token", "Meta", "secret", ("EAA",), r"EAA[A-Z][A-Za-z0-9]{90,400}", _FACEBOOK, validators.varied,
+        left=IN_BASE64),
     Rule("instagram-token", "Meta", "secret", ("IGQV", "IGQW", "IGAA"), r"IG(?:QV|QW|AA)[\w-]{100,300}",
-        "https://developers.facebook.com/docs/instagram-platform/", validators.varied, right=URL_SAFE),
+        "https://developers.facebook.com/docs/instagram-platform/", validators.varied, left=IN_BASE64, right=URL_SAFE),
     Rule("pinterest-token", "Pinterest", "secret", ("pina_",), r"pina_[A-Z0-9]{100,160}",
         "https://developers.pinterest.com/docs/getting-started/set-up-authentication-and-authorization/"),
     # Base64 of 64 hexadecimal digits and of what the key is restricted to: `validUntil=`, `restrictIndices=`, `filters=`.

@@ -19,7 +19,7 @@ _HEX = "[0-9a-f]{%d}"
 _ALNUM = "[A-Za-z0-9]{%d}"
 _SAFE = r"[\w-]{%d}"
 # What is given to a name: no property (`config.key2`), no call; or Base64, which no name of a program looks like.
-_VALUE = r"(?:[\w-]{%s}(?![\w+/=(\[-]|\.\w)|(?=[\w-]{1,100}[+/=!$*])[\w+/=!$*-]{%s})"
+_VALUE = r"(?:[\w-]{%s}(?![\w+/=(\[-]|\.\w)|(?=[\w-]{0,100}[+/=!$*])[\w+/=!$*-]{%s})"
 
 
 def _near(
@@ -46,12 +46,19 @@ def _number(kind: str, provider: str, words: str, shape: str, source: str) -> Ru
     )  # fmt: skip
 
 
-def _assigned(kind: str, exposure: Exposure, words: str, length: str) -> Rule:
-    """A value that a name is given: nothing but a few signs stands between, and no call or property follows."""
+# Between a name and what it is given: a sign and a quote; a comma between arguments; tags; a word.
+_GIVEN = (
+    r"""[\w-]{0,16}["'`]?(?:\s{1,2}(?:value|content))?"""
+    r"""(?:\s{0,3}[=:/]\s{0,3}\[?["'`]?|\s{0,2},\s{0,2}["'`]|:?(?:>|(?:</?\w{1,10}>){1,3})(?:<!\[CDATA\[)?"""
+    r"""|\s(?:is|to|as)\s["'`]?|\s\|\sdefault\(["']%s)"""
+)
+
+
+def _assigned(kind: str, exposure: Exposure, words: str, length: str, bare: str = "|\\s") -> Rule:
+    """A value that a name is given, right behind it; `bare`: with nothing but a blank between, too."""
     return Rule(
-        kind, "any", exposure, (), rf"""[=:]\s{{0,3}}["'`]?(?P<value>{_VALUE % (length, length)})""",
-        "https://cwe.mitre.org/data/definitions/798.html", validators.random, words=words, window=12,
-        left="", right=r"(?![\w+/=]|-(?!->))", confidence="doubtful",
+        kind, "any", exposure, (), _VALUE % (length, length), "https://cwe.mitre.org/data/definitions/798.html",
+        validators.random, words=words, gap=_GIVEN % bare, left="", right=r"(?![\w+/=]|-(?!->))", confidence="doubtful",
     )  # fmt: skip
 
 
@@ -116,6 +123,12 @@ RULES: tuple[Rule, ...] = (
         "https://discord.com/developers/docs/reference#authentication"),
     _near("aws-secret-key", "AWS", "secret", "secret_access_key|aws_secret|secret_key", "[A-Za-z0-9+/]{40}",
         "https://docs.aws.amazon.com/IAM/latest/UserGuide/id_credentials_access-keys.html"),
+    _near("azure-storage-key", "Azure", "secret", "account_key|storage_key|azure", "[A-Za-z0-9+/]{86}==",
+        "https://learn.microsoft.com/en-us/azure/storage/common/storage-configure-connection-string"),
+    _near("gcp-private-key-id", "Google Cloud", "secret", "private_key_id", "[0-9a-f]{40}",
+        "https://cloud.google.com/iam/docs/keys-create-delete"),
+    _near("asp-viewstate", "ASP.NET", "transient", "viewstate|eventvalidation", "[A-Za-z0-9+/=]{20,65536}",
+        "https://learn.microsoft.com/en-us/previous-versions/aspnet/bb386448(v=vs.100)"),
     _near("heroku-key", "Heroku", "secret", "heroku", UUID, "https://devcenter.heroku.com/articles/authentication"),
     _near("fastly-token", "Fastly", "secret", "fastly", _SAFE % 32, "https://docs.fastly.com/en/guides/using-api-tokens"),
     _near("cohere-key", "Cohere", "secret", "cohere", _ALNUM % 40, "https://docs.cohere.com/reference/about"),
@@ -141,5 +154,5 @@ RULES: tuple[Rule, ...] = (
     _assigned("api-key", "secret", "api_key|app_key|x-api-key", "12,150"),
     _assigned("client-secret", "secret", "client_secret|app_secret|secret_key|api_secret|secret", "12,150"),
     _assigned("access-token", "secret", "access_token|auth_token|refresh_token|id_token", "16,1000"),
-    _assigned("password", "secret", "password|passwd", "8,64"),
+    _assigned("password", "secret", "password|passwd", "8,64", bare=""),
 )  # fmt: skip

@@ -79,6 +79,7 @@ class Rule:
     `longest`    characters that the shape may take; 0: as many as it says
     `words`      one of these stands within `window` characters before the value: words joined by `|`, in which `_` stands
                  for any way to join two (`client_secret` is `clientSecret` too), and capitals do not count
+    `gap`        all that may stand between such a word and the value, as a regular expression; empty: anything
     `confidence` of what has the shape and no validator
     `blanks`     the value may have white space in it, and no other value inside: a PEM block
     """
@@ -98,5 +99,6 @@ class Rule:
     words: str = ""
     window: int = 40
     right: str = WORD
+    gap: str = ""
     confidence: Confidence = "likely"
     blanks: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scrapy_polite.redaction import checksums, validators
-from scrapy_polite.redaction.rules.rule import BASE64, IS, Rule
+from scrapy_polite.redaction.rules.rule import BASE64, Rule
 
 __all__ = ["RULES"]
 
@@ -43,10 +43,5 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "bearer-token", "any", "secret", ("Bearer ", "bearer "), r"[Bb]earer (?P<value>[\w.+/-]{16,2048}={0,2})",
         "https://www.rfc-editor.org/rfc/rfc6750#section-2.1", validators.random, right=r"(?![\w+/=-])",
-    ),
-    Rule(
-        "asp-viewstate", "ASP.NET", "transient", ("__VIEWSTATE", "__EVENTVALIDATION"),
-        rf"""__(?:VIEWSTATE|EVENTVALIDATION)["']?(?:\s{{1,4}}id=["']__\w{{1,20}}["'])?{IS}(?P<value>[A-Za-z0-9+/=]{{20,65536}})""",
-        "https://learn.microsoft.com/en-us/previous-versions/aspnet/bb386448(v=vs.100)", right=BASE64,
     ),
 )  # fmt: skip
