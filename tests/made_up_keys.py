@@ -9,6 +9,7 @@ import base64
 import binascii
 import json
 import random
+import re
 import string
 from typing import TYPE_CHECKING
 
@@ -82,15 +83,11 @@ class _Maker:
 
 
 def _value_in(rule: Rule, shape: str) -> str | None:
-    import re
-
     match = re.compile(rule.shape, re.ASCII).match(shape)
     return match["value"] if match and "value" in match.re.groupindex else None
 
 
 def _value_of_back(rule: Rule, back: str) -> str | None:
-    import re
-
     match = re.compile(rule.back, re.ASCII).search(back)
     return match["value"] if match and "value" in match.re.groupindex else None
 
@@ -191,7 +188,8 @@ def made_up_keys(seed: int = 1) -> dict[str, str]:
         for _ in range(100):
             make = special.get(rule.kind)
             text, value = _with_value(rule, make()) if make else maker.text_and_value(rule)
-            if rule.validator is None or rule.validator(value) is not Verdict.REJECT:
+            taken = rule.validator is None or rule.validator(value) is not Verdict.REJECT
+            if taken and not value.endswith("-"):  # `-->` would be the end of a comment
                 break
         keys[rule.kind] = text
         _VALUES[text] = value

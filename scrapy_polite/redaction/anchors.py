@@ -112,13 +112,14 @@ class Anchors:
         literals: dict[bytes, tuple[bool, dict[int, None]]] = {}
         for index, rule in enumerate(rules):
             for anchor in rule.anchors or words.literals(rule.words):
+                as_it_is = anchor.encode()
                 for spelled in spellings(anchor):
                     for literal in _written_out(anchor, spelled, rule):
-                        # A literal of several spellings is read through a view, which is right for all of them.
-                        plain, of = literals.setdefault(literal, (spelled == anchor, {}))
+                        # Of a long one no escape may be left in the part that is looked for: it is read as it is first.
+                        plain = as_it_is.startswith(literal) or literal.startswith(as_it_is)
+                        other, of = literals.get(literal, (True, {}))
                         of[index] = None
-                        if plain and spelled != anchor:
-                            literals[literal] = False, of
+                        literals[literal] = plain and other, of
         self._meanings = [(plain, tuple(of)) for plain, of in literals.values()]
         # A DFA is the fastest and is built in milliseconds. On bytes, the search releases the GIL (on str it does not).
         self._automaton = BytesAhoCorasick(list(literals), implementation=Implementation.DFA) if literals else None

@@ -30,6 +30,10 @@ __all__ = ["DROPPED_TEXT", "Budget", "Finding", "Redactor", "Result", "redact", 
 
 # Nothing that is looked for is shorter: seven digits of a phone number with a "+", "a@b.cd".
 _SHORTEST = 6
+# Characters that most values are shorter than: the others are looked for farther from what was masked. And what it costs
+# to look at a hit again, in characters read.
+_NEAR = 600
+_LOOK_COST = 30
 # What ends a value in both directions, and what stands before one as far as a rule looks.
 _BREAKS = re.compile(r"""[\s"<>`]""")
 
@@ -83,13 +87,14 @@ class Redactor:
     Raises ValueError if the policy wants phone numbers and the extra `[phone]` is not installed.
     """
 
-    __slots__ = ("_anchors", "_budget", "_farthest", "_matchers", "_order", "_phones", "policy")
+    __slots__ = ("_anchors", "_budget", "_farthest", "_longest", "_matchers", "_order", "_phones", "policy")
 
     def __init__(self, policy: Policy, budget: Budget | None = None) -> None:
         self.policy = policy
         self._budget = budget or Budget()
         self._matchers = [Matcher(rule) for rule in (*RULES, *policy.rules) if policy.wants(rule.kind)]
         self._anchors = Anchors([*(matcher.rule for matcher in self._matchers), MEDIA])
+        self._longest = max((matcher.longest for matcher in self._matchers), default=0)
         self._order = {matcher.rule.kind: number for number, matcher in enumerate(self._matchers)}
         # How far before an anchor the value, and what a rule sees before it, can begin.
         self._farthest = max((matcher.before for matcher in self._matchers), default=0) + SEEN_BEFORE
@@ -152,9 +157,10 @@ class Redactor:
             # No escape is cut: not the one in which it begins, nor the one in which it ends.
             begun = escape_over(text, end - 1)
             add(kind, unescaped_start(text, start), max(end, begun[1]) if begun else end, "likely")
-        hits = list(self._outside_media(text))
+        hits = sorted(self._outside_media(text), key=_place)
         for hit in hits:
             attempt(hit, hit.rules)
+        far = [hit for hit in hits if any(self._matchers[index].longest > _NEAR for index in hit.rules)]
         if self._phones:
             for start, end in self._phones.find(text, reading.spend):
                 add("phone", start, end, "certain")
@@ -165,7 +171,7 @@ class Redactor:
             found.clear()
             spans = [(span.start, span.end) for span in fresh]
             reading.mask(spans)
-            for hit, rules in self._beside(reading.text, hits, spans):
+            for hit, rules in self._beside(reading, hits, far, spans):
                 attempt(hit, rules)
             if self._phones:
                 for start, end in spans:
@@ -187,23 +193,37 @@ class Redactor:
             else:
                 yield hit
 
-    def _beside(self, text: str, hits: Iterable[Hit], spans: Sequence[tuple[int, int]]) -> Iterator[tuple[Hit, Iterable[int]]]:
-        """The hits worth another try, now that these spans of the text are masked: what may touch one of them.
+    def _beside(
+        self, reading: Reading, hits: Sequence[Hit], far: Sequence[Hit], spans: Sequence[tuple[int, int]]
+    ) -> Iterator[tuple[Hit, Iterable[int]]]:
+        """The hits worth another try, now that these spans of the text are masked: what may touch one of them. `far`: those
+        of rules whose values may be long.
 
         There are no new ones: no value ends before a letter, so no anchor stood in the middle of a word with one.
         """
-        ends = [end for _, end in spans]
-        for hit in hits:
-            if text[hit.at] == "~":
-                continue
-            after = bisect_left(ends, hit.at)
+        text = reading.text
+        for number, (start, end) in enumerate(spans):
             # No rule sees beyond the nearest one: a mask is in no value.
-            if after and hit.at - ends[after - 1] < self._farthest and not _BREAKS.search(text, ends[after - 1], hit.at):
-                yield hit, hit.rules
-            elif after < len(spans):
-                start = spans[after][0]
-                apart = _BREAKS.search(text, hit.at, start) is not None
-                yield hit, [index for index in hit.rules if self._matchers[index].reaches(start - hit.at, apart)]
+            first = spans[number - 1][1] if number else 0
+            last = spans[number + 1][0] if number + 1 < len(spans) else len(text)
+            for some, reach in ((hits, _NEAR), (far, self._longest)):
+                for hit in _between(some, max(first, start - reach), start):
+                    reading.spend(_LOOK_COST)
+                    apart = _BREAKS.search(text, hit.at, start) is not None
+                    distance = start - hit.at
+                    yield hit, [index for index in hit.rules if self._matchers[index].reaches(distance, apart)]
+            for hit in _between(hits, end, min(last, end + self._farthest)):
+                reading.spend(_LOOK_COST)
+                if text[hit.at] != "~" and not _BREAKS.search(text, end, hit.at):
+                    yield hit, hit.rules
+
+
+def _between(hits: Sequence[Hit], start: int, end: int) -> Sequence[Hit]:
+    return hits[bisect_left(hits, start, key=_place) : bisect_left(hits, end, key=_place)]
+
+
+def _place(hit: Hit) -> int:
+    return hit.at
 
 
 _CONFIDENCE: dict[Verdict, Confidence] = {

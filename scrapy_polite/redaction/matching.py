@@ -102,6 +102,11 @@ class Reading:
             self._view = start, end, View(self.text, start, end)
         return self._view[2]
 
+    def escapes(self, start: int, end: int) -> bool:
+        """True if an escape may begin from `start` to `end`."""
+        lead = self.following(_ESCAPE, start)
+        return lead <= end and lead < len(self.text)
+
     def following(self, what: Ender, start: int) -> int:
         """Where the first match at or after `start` begins; the end of the text if there is none."""
         since, found = self._next[what]
@@ -303,7 +308,7 @@ def confirm(matcher: Matcher, reading: Reading, at: int, plain: bool) -> tuple[S
     reach = 1
     while True:
         start, end = max(0, at - before * reach - LONGEST_ESCAPE), min(len(text), at + longest * reach)
-        if plain and reading.following(_ESCAPE, start) > end:
+        if plain and not reading.escapes(start, end):
             return spans  # no escape is near
         if before and not matcher.rule.words:
             # Nothing further left is of a value.
@@ -313,7 +318,7 @@ def confirm(matcher: Matcher, reading: Reading, at: int, plain: bool) -> tuple[S
         if longest > _LONG:
             limit = reading.following(_ENDS_BLOCK if matcher.rule.blanks else _ENDS_TOKEN, at + matcher.head)
             end = min(end, limit)
-        if plain and reading.following(_ESCAPE, start) > end:
+        if plain and not reading.escapes(start, end):
             return spans
         view = reading.view(start, end + LONGEST_ESCAPE)
         position = view.position(at)
