@@ -98,6 +98,7 @@ def test_what_only_looks_like_a_key_is_left_alone(text: str) -> None:
         (f"https://{HEX}:{HEX}@sentry.agency.example/7", "https://~redacted-sentry-dsn~@sentry.agency.example/7"),
         ('this.api_key="q7Rk29dLw0Zx4"', 'this.api_key="~redacted-api-key~"'),
         ("<password>q7Rk29dL</password>", "<password>~redacted-password~</password>"),
+        ("/t?csrf=1&sessId=Qi2vv6iz8hmFFxyX-j59cqbzj&z=2", "/t?csrf=1&sessId=~redacted-csrf-token~&z=2"),
         ("init('client_secret', 'q7Rk29dLw0Zx4')", "init('client_secret', '~redacted-client-secret~')"),
     ],
 )

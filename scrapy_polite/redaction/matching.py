@@ -132,6 +132,12 @@ _MOST_SOUGHT = 512
 _HEAD = 3
 
 
+def _class_of(characters: frozenset[str]) -> str:
+    """The class of an expression that takes these characters."""
+    beyond = "\\x80-\\U0010ffff" if regexes.OTHER in characters else ""
+    return "".join(("[", *(f"\\x{ord(c):02x}" for c in sorted(characters) if c.isascii()), beyond, "]"))
+
+
 def _head(rule: Rule) -> tuple[re.Pattern[str], int]:
     """What the anchors of a rule, and the first characters behind them, look like; and how many these are at most."""
     heads: list[str] = []
@@ -146,8 +152,7 @@ def _head(rule: Rule) -> tuple[re.Pattern[str], int]:
                 break
             groups = [group for n in nodes for group in regexes.nexts(n)]
             taken = frozenset().union(*(characters for characters, _ in groups))
-            head += "".join(["[", *(f"\\x{ord(c):02x}" for c in sorted(taken) if c.isascii()),
-                             "\\x80-\\U0010ffff" if regexes.OTHER in taken else "", "]"])  # fmt: skip
+            head += _class_of(taken)
             nodes = [behind for _, behind in groups][:8] if len(groups) <= 8 else []
         heads.append(head)
     return re.compile("|".join(heads)), max(map(len, rule.anchors), default=0) + _HEAD
@@ -161,8 +166,8 @@ class Matcher:
     """
 
     __slots__ = (
-        "_back", "_back_inner", "_head", "_inner", "_left", "_seen", "_shape", "_sought", "_unless", "_unproved", "_validator",
-        "_words",
+        "_back", "_back_inner", "_begun", "_head", "_inner", "_left", "_seen", "_shape", "_sought", "_unless",
+        "_unproved", "_validator", "_words",
         "before", "bounds", "head", "longest", "rule", "slashes",
     )  # fmt: skip
 
@@ -172,6 +177,9 @@ class Matcher:
         self._shape = re.compile(whole, re.ASCII)
         self._left = re.compile(rule.left if rule.anchors else "", re.ASCII)
         self._head, self._seen = _head(rule)
+        # What a value that is given to a name begins with, as far as it goes.
+        taken = regexes.alphabet(regexes.parse(rule.shape)) if rule.gap else frozenset()
+        self._begun = re.compile(f"{rule.gap}{_class_of(taken)}{{0,4096}}", re.ASCII) if rule.gap else None
         self._inner = "value" in self._shape.groupindex
         self._back = re.compile(rule.back, re.ASCII) if rule.back else None
         self._back_inner = self._back is not None and "value" in self._back.groupindex
@@ -208,6 +216,10 @@ class Matcher:
     def settled(self, reading: Reading, at: int) -> bool:
         """True if what stands right before the anchor, or right behind it, is no escape and says that there is no value."""
         text = reading.text
+        if self._begun:
+            word = self._words.match(text, at) if self._words else None
+            begun = self._begun.match(text, word.end()) if word else None
+            return not reading.escapes(at, begun.end() if begun else at + self.head)
         if (
             at
             and (text[at - 1] in _WORD)

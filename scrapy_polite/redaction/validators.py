@@ -66,6 +66,8 @@ def random(value: str) -> Verdict:
         capitals = sum(c.isupper() for c in value)
         if min(capitals, len(value) - capitals) < len(value) / 4:
             return Verdict.REJECT
+    if "/" in value and not (any(c.isupper() for c in value) and any(c.islower() for c in value) and value[0] != "/"):
+        return Verdict.REJECT  # a path
     return Verdict.DOUBTFUL
 
 

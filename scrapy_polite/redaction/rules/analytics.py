@@ -34,7 +34,7 @@ RULES: tuple[Rule, ...] = (
         "https://docs.dynatrace.com/docs/manage/identity-access-management/access-tokens-and-oauth-clients/access-tokens"),
     Rule("grafana-cloud-token", "Grafana", "secret", ("glc_eyJ",), r"glc_eyJ[A-Za-z0-9+/]{60,400}={0,2}",
         "https://grafana.com/docs/grafana-cloud/account-management/authentication-and-permissions/access-policies/",
-        right="(?![A-Za-z0-9+/=])"),
+        right="(?![A-Za-z0-9+=])"),
     Rule("grafana-service-account", "Grafana", "secret", ("glsa_",), r"glsa_[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}", _GRAFANA,
         checksums.grafana_token),
     Rule("honeycomb-key", "Honeycomb", "secret", ("hcaik_", "hcbik_", "hcxik_", "hcalk_", "hcamk_"),

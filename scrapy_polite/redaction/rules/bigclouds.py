@@ -71,7 +71,7 @@ RULES: tuple[Rule, ...] = (
     Rule("aws-appsync-key", "AWS", "publishable", ("da2-",), r"da2-[a-z0-9]{26}",
         "https://docs.aws.amazon.com/appsync/latest/devguide/security-authz.html#api-key-authorization"),
     Rule("aws-bedrock-key", "AWS", "secret", ("ABSK",), r"ABSK[A-Za-z0-9+/]{109,269}={0,2}", GITLEAKS, validators.varied,
-        right="(?![A-Za-z0-9+/=])"),
+        right="(?![A-Za-z0-9+=])"),
     Rule("amazon-mws-token", "Amazon", "secret", ("amzn.mws.",), rf"amzn\.mws\.{UUID}",
         "https://developer-docs.amazon.com/sp-api/docs/"),
     Rule("amazon-client-id", "Amazon", "publishable", ("amzn1.application-oa2-client.",),

@@ -63,7 +63,7 @@ RULES: tuple[Rule, ...] = (
         r"tskey-(?:api|auth|client|scim|webhook)-[A-Za-z0-9]{10,20}(?:CNTRL)?-[A-Za-z0-9]{20,40}",
         "https://tailscale.com/kb/1277/key-prefixes"),
     Rule("onepassword-service-account", "1Password", "secret", ("ops_eyJ",), r"ops_eyJ[A-Za-z0-9+/_-]{250,2000}={0,3}",
-        "https://developer.1password.com/docs/service-accounts/security/", right="(?![A-Za-z0-9+/=_-])"),
+        "https://developer.1password.com/docs/service-accounts/security/", right="(?![A-Za-z0-9+=_]|-(?!->))"),
     Rule("harness-token", "Harness", "secret", ("pat.", "sat."), r"[ps]at\.[\w-]{22}\.[0-9a-f]{24}\.[A-Za-z0-9]{20}",
         "https://developer.harness.io/docs/platform/automation/api/api-quickstart/"),
     Rule("infracost-key", "Infracost", "secret", ("ico-",), r"ico-[A-Za-z0-9]{32}",

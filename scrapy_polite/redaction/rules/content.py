@@ -36,7 +36,7 @@ RULES: tuple[Rule, ...] = (
     Rule("algolia-secured-key", "Algolia", "transient", ("bGlkVW50aWw9", "c3RyaWN0SW5kaWNlc", "bHRlcnM9"),
         r"(?:bGlkVW50aWw9|c3RyaWN0SW5kaWNlc|bHRlcnM9)[A-Za-z0-9+/]{4,2000}={0,2}",
         "https://www.algolia.com/doc/guides/security/api-keys/in-depth/api-key-restrictions", checksums.algolia_secured,
-        left="", right="(?![A-Za-z0-9+/=])", back=r"(?<![A-Za-z0-9+])[A-Za-z0-9]{88}\Z", before=89),
+        left="", right="(?![A-Za-z0-9+=])", back=r"(?<![A-Za-z0-9+])[A-Za-z0-9]{88}\Z", before=89),
     Rule("lob-key", "Lob", "secret", ("live_", "test_"), r"(?:live|test)_[a-f0-9]{35}", _LOB),
     Rule("lob-publishable", "Lob", "publishable", ("live_pub_", "test_pub_"), r"(?:live|test)_pub_[a-f0-9]{31}", _LOB),
     Rule("maxmind-key", "MaxMind", "secret", ("_mmk",), "_mmk", "https://dev.maxmind.com/license-key-validation-api/",

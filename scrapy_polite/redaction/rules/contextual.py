@@ -19,7 +19,7 @@ _HEX = "[0-9a-f]{%d}"
 _ALNUM = "[A-Za-z0-9]{%d}"
 _SAFE = r"[\w-]{%d}"
 # What is given to a name: no property (`config.key2`), no call; or Base64, which no name of a program looks like.
-_VALUE = r"(?:[\w-]{%s}(?![\w+/=(\[-]|\.\w)|(?=[\w-]{0,100}[+/=!$*])[\w+/=!$*-]{%s})"
+_VALUE = r"(?:[\w-]{%s}(?![\w+/=(\[-]|\.\w)|(?=[\w-]{0,100}[+/=!$*])[\w+/!$*-]{%s})"
 
 
 def _near(
@@ -58,7 +58,7 @@ def _assigned(kind: str, exposure: Exposure, words: str, length: str, bare: str 
     """A value that a name is given, right behind it; `bare`: with nothing but a blank between, too."""
     return Rule(
         kind, "any", exposure, (), _VALUE % (length, length), "https://cwe.mitre.org/data/definitions/798.html",
-        validators.random, words=words, gap=_GIVEN % bare, left="", right=r"(?![\w+/=]|-(?!->))", confidence="doubtful",
+        validators.random, words=words, gap=_GIVEN % bare, left="", right=r"(?![\w+/]|-(?!->))", confidence="doubtful",
     )  # fmt: skip
 
 
@@ -127,8 +127,8 @@ RULES: tuple[Rule, ...] = (
         "https://learn.microsoft.com/en-us/azure/storage/common/storage-configure-connection-string"),
     _near("gcp-private-key-id", "Google Cloud", "secret", "private_key_id", "[0-9a-f]{40}",
         "https://cloud.google.com/iam/docs/keys-create-delete"),
-    _near("asp-viewstate", "ASP.NET", "transient", "viewstate|eventvalidation", "[A-Za-z0-9+/=]{20,65536}",
-        "https://learn.microsoft.com/en-us/previous-versions/aspnet/bb386448(v=vs.100)"),
+    _near("asp-viewstate", "ASP.NET", "transient", "viewstate|eventvalidation", "[A-Za-z0-9+/]{20,65536}={0,2}",
+        "https://learn.microsoft.com/en-us/previous-versions/aspnet/bb386448(v=vs.100)", validators.varied),
     _near("heroku-key", "Heroku", "secret", "heroku", UUID, "https://devcenter.heroku.com/articles/authentication"),
     _near("fastly-token", "Fastly", "secret", "fastly", _SAFE % 32, "https://docs.fastly.com/en/guides/using-api-tokens"),
     _near("cohere-key", "Cohere", "secret", "cohere", _ALNUM % 40, "https://docs.cohere.com/reference/about"),
@@ -147,7 +147,8 @@ RULES: tuple[Rule, ...] = (
         "https://developers.facebook.com/docs/meta-pixel/get-started"),
     _number("heap-app-id", "Heap", "heap.load", "[0-9]{8,10}", "https://developers.heap.io/docs/web"),
     _number("hotjar-id", "Hotjar", "hjid", "[0-9]{6,7}", "https://help.hotjar.com/hc/en-us/articles/115011639927"),
-    _near("csrf-token", "any", "transient", "csrf|xsrf|authenticity_token|requestverificationtoken", r"[\w+/=-]{20,140}",
+    _near("csrf-token", "any", "transient", "csrf|xsrf|authenticity_token|requestverificationtoken",
+        r"(?:[\w-]{20,180}|[A-Za-z0-9+/]{42,130}={1,2})",
         "https://cheatsheetseries.owasp.org/cheatsheets/Cross-Site_Request_Forgery_Prevention_Cheat_Sheet.html"),
     _near("session-id", "any", "transient", "session_id|sess_id|phpsessid|jsessionid|asp.net_sessionid", r"[\w-]{20,64}",
         "https://owasp.org/www-community/attacks/Session_hijacking_attack"),

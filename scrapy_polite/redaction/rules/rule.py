@@ -39,7 +39,7 @@ Confidence = Literal["certain", "likely", "doubtful"]
 WORD = "(?![A-Za-z0-9_])"
 URL_SAFE = "(?![A-Za-z0-9_]|-(?!->))"
 URL_SAFE_PADDED = r"(?![\w=]|-(?!->))"
-BASE64 = "(?![A-Za-z0-9+/=])"
+BASE64 = "(?![A-Za-z0-9+=])"
 
 # Where one begins whose alphabet has a hyphen in it.
 NO_HYPHEN = r"(?:(?<![\w-])|(?<=<!--))"
