@@ -113,7 +113,8 @@ class Anchors:
         for index, rule in enumerate(rules):
             for anchor in rule.anchors or words.literals(rule.words):
                 as_it_is = anchor.encode()
-                for spelled in spellings(anchor):
+                # Of an anchor that begins with letters and digits enough nothing is looked for that could be an escape.
+                for spelled in (anchor,) if anchor[:_LONGEST].isalnum() and anchor.isascii() else spellings(anchor):
                     for literal in _written_out(anchor, spelled, rule):
                         # Of a long one no escape may be left in the part that is looked for: it is read as it is first.
                         plain = as_it_is.startswith(literal) or literal.startswith(as_it_is)

@@ -145,8 +145,11 @@ class Redactor:
                 found.append(Finding(kind, start, end, action, confidence))
 
         def attempt(hit: Hit, rules: Iterable[int]) -> None:
+            glued = reading.glued(hit.at) if hit.plain else False
             for index in rules:
                 matcher = self._matchers[index]
+                if glued and matcher.alone:
+                    continue
                 for span in confirm(matcher, reading, hit.at, hit.plain):
                     add(matcher.rule.kind, span.start, span.end, _CONFIDENCE[span.verdict])
 

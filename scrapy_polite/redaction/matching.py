@@ -45,6 +45,7 @@ _LARGEST = 8
 # What one anchor costs to be tried, and a character that is read through a view, in characters read as they are.
 _TRY_COST = 100
 _VIEW_COST = 10
+_LOOK_COST = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,11 @@ class Reading:
             self._view = start, end, View(self.text, start, end)
         return self._view[2]
 
+    def glued(self, at: int) -> bool:
+        """True if a letter, a digit or "_" stands right before, as it is."""
+        self.spend(_LOOK_COST)
+        return at > 0 and self.text[at - 1] in _WORD and not self.escapes(max(0, at - LONGEST_ESCAPE), at - 1)
+
     def escapes(self, start: int, end: int) -> bool:
         """True if an escape may begin from `start` to `end`."""
         lead = self.following(_ESCAPE, start)
@@ -110,10 +116,15 @@ class Reading:
     def following(self, what: Ender, start: int) -> int:
         """Where the first match at or after `start` begins; the end of the text if there is none."""
         since, found = self._next[what]
-        if not since <= start <= found:
-            match = _ENDERS[what].search(self.text, start)
-            found = match.start() if match else len(self.text)
-            self._next[what] = start, found
+        if since <= start <= found:
+            return found
+        # Up to where the last answer begins nothing has been looked at; from there on it still counts.
+        match = _ENDERS[what].search(self.text, start, since if start < since else len(self.text))
+        if match:
+            found = match.start()
+        elif start > found:
+            found = len(self.text)
+        self._next[what] = start, found
         return found
 
 
@@ -138,8 +149,8 @@ def _class_of(characters: frozenset[str]) -> str:
     return "".join(("[", *(f"\\x{ord(c):02x}" for c in sorted(characters) if c.isascii()), beyond, "]"))
 
 
-def _head(rule: Rule) -> tuple[re.Pattern[str], int]:
-    """What the anchors of a rule, and the first characters behind them, look like; and how many these are at most."""
+def _head(rule: Rule) -> re.Pattern[str]:
+    """What the anchors of a rule, and the first characters behind them, look like."""
     heads: list[str] = []
     for anchor in rule.anchors:
         node: regexes.Node | None = regexes.parse(rule.shape)
@@ -155,7 +166,7 @@ def _head(rule: Rule) -> tuple[re.Pattern[str], int]:
             head += _class_of(taken)
             nodes = [behind for _, behind in groups][:8] if len(groups) <= 8 else []
         heads.append(head)
-    return re.compile("|".join(heads)), max(map(len, rule.anchors), default=0) + _HEAD
+    return re.compile("|".join(heads))
 
 
 class Matcher:
@@ -168,7 +179,7 @@ class Matcher:
     __slots__ = (
         "_back", "_back_inner", "_begun", "_head", "_inner", "_left", "_seen", "_shape", "_sought", "_unless",
         "_unproved", "_validator", "_words",
-        "before", "bounds", "head", "longest", "rule", "slashes",
+        "alone", "before", "bounds", "head", "longest", "rule", "slashes",
     )  # fmt: skip
 
     def __init__(self, rule: Rule) -> None:
@@ -176,7 +187,9 @@ class Matcher:
         whole = f"{rule.gap}(?P<value>{rule.left}{rule.shape}{rule.right})" if rule.gap else rule.left + rule.shape + rule.right
         self._shape = re.compile(whole, re.ASCII)
         self._left = re.compile(rule.left if rule.anchors else "", re.ASCII)
-        self._head, self._seen = _head(rule)
+        # Compiled when it is first asked for: most rules never are.
+        self._head: re.Pattern[str] | None = None
+        self._seen = max(map(len, rule.anchors), default=0) + _HEAD
         # What a value that is given to a name begins with, as far as it goes.
         taken = regexes.alphabet(regexes.parse(rule.shape)) if rule.gap else frozenset()
         self._begun = re.compile(f"{rule.gap}{_class_of(taken)}{{0,4096}}", re.ASCII) if rule.gap else None
@@ -193,6 +206,8 @@ class Matcher:
         self._sought = self.longest if self.longest <= _MOST_SOUGHT else least
         self.before = rule.before
         self.slashes = rule.back.startswith("//")
+        # Nothing of what is right before it may be part of a word.
+        self.alone = bool(rule.anchors) and rule.left.startswith("(?<![A-Za-z0-9_])")
         # What is, unescaped, in no value of it, nor in what it must stand behind.
         self.bounds = " \">,'`<{}\n" if self._back_inner else ' ">,'
         self.head = 3 * (regexes.before_value(regexes.parse(rule.shape)) or 0)
@@ -227,8 +242,11 @@ class Matcher:
             and (reading.following(_ESCAPE, max(0, at - LONGEST_ESCAPE)) >= at or escape_over(text, at - 1) is None)
         ):
             return True
-        lead = reading.following(_ESCAPE, at)
-        return lead > at + self._seen and self._head.match(text, at) is None
+        if reading.escapes(at, at + self._seen):
+            return False
+        if self._head is None:
+            self._head = _head(self.rule)
+        return self._head.match(text, at) is None
 
     def match(self, text: str, at: int) -> tuple[Span, ...]:
         """What has the rule's shape and its anchor at `at`, or behind the word there."""
