@@ -1,8 +1,8 @@
 """Where in a text a rule is worth trying: one pass of an Aho-Corasick automaton over the anchors of all rules.
 
-A short anchor alone would hit everywhere (`eyJ`, `@`), and every hit costs a regular expression. So it is written out:
-with every character that may stand before it, every character that may follow, until it is rare. Thousands of literals
-cost the automaton no more time than ten.
+A short anchor alone would hit everywhere (`eyJ`, `AC`), and every hit costs a regular expression. So it is written out by
+what its rule lets follow (`AC0`, `AC1` ... `ACf`, then one more), until it is rare. Thousands of literals cost the
+automaton no more time than ten; they cost memory, so long ones, and those that are written as escapes, are cut.
 """
 
 from __future__ import annotations
@@ -11,35 +11,31 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-from scrapy_polite.redaction.escapes import spellings
+from scrapy_polite.redaction.escapes import LEADS, spellings
+from scrapy_polite.redaction.rules import regexes, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from scrapy_polite.redaction.rules import Rule
+
+    _Follow = Sequence[tuple[frozenset[str], regexes.Node | None]]
+
 __all__ = ["Anchors", "Hit"]
 
-# Bytes from which on a literal is rare enough in pages to be looked for as it is.
-_RARE = 4
+# Bytes from which on a literal is rare enough in pages to be looked for as it is. Small letters, and those that are joined
+# by a sign, stand everywhere.
+_RARE, _RARE_LETTERS, _RARE_CAPITALS = 4, 5, 3
+# Literals that one anchor is written out to, at most, and bytes of a literal that are looked for.
+_MOST = 1700
+_LONGEST = 10
+# Of one that is written with an escape, bytes from that on: enough to tell one from another.
+_LONGEST_ESCAPE = 4
 
-_TOKEN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
-# What may follow an anchor: a character of a token, a letter beyond ASCII (UTF-8 lead bytes), or the first character of
-# an escape, as any of these may be written as one.
-_NEXT = tuple(bytes([byte]) for byte in sorted({*_TOKEN, *b"-./+", *b"%&\\", *range(0xC2, 0xF5)}))
-_ESCAPES = (
-    b"%%%02x", b"%%%02X", b"u00%02x", b"u00%02X", rb"\x%02x", rb"\x%02X", b"%%25%02x", b"%%25%02X",
-    b"#%d", b"#x%02x", b"#x%02X", rb"\%03o",
-)  # fmt: skip
-# What may stand before one: any byte that is no part of a token (so the last byte of a letter beyond ASCII too), or an
-# escape of such a character, whose own last character looks like part of a token. Entities end in ";", or should.
-_BEFORE = tuple(
-    dict.fromkeys(
-        [bytes([byte]) for byte in range(256) if byte not in _TOKEN]
-        + [rb"\n", rb"\r", rb"\t", rb"\b", rb"\f", rb"\v", rb"\0"]
-        + [form % code for code in range(0x80) if code not in _TOKEN for form in _ESCAPES]
-        # Percent-encoded letters beyond ASCII, written in either case.
-        + [form % byte for byte in range(0x80, 0x100) for form in (b"%%%02x", b"%%%02X")]
-    )
-)
+# What follows an anchor that nothing else is known of: a character of a token, a letter beyond ASCII, an escape.
+_ANY_NEXT = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+" + regexes.OTHER)
+# The first bytes of letters beyond ASCII in UTF-8.
+_BEYOND = tuple(bytes([byte]) for byte in range(0xC2, 0xF5))
 
 
 class Hit(NamedTuple):
@@ -50,35 +46,82 @@ class Hit(NamedTuple):
     rules: tuple[int, ...]
 
 
-def _written_out(literal: bytes) -> Iterator[tuple[bytes, int]]:
-    """The literals that stand for one short anchor, each with the number of bytes before the anchor in it."""
-    if len(literal) >= _RARE:
-        yield literal, 0
-    elif literal[0] not in _TOKEN:
-        yield from ((literal + after, 0) for after in _NEXT)
-    elif len(literal) == _RARE - 1:
-        yield from ((before + literal, len(before)) for before in _BEFORE)
-    else:
-        yield from ((before + literal + after, len(before)) for before in _BEFORE for after in _NEXT)
+def _is_rare(literal: bytes) -> bool:
+    if literal.isalpha() and literal.islower():
+        return len(literal) >= _RARE_LETTERS
+    return len(literal) >= (_RARE_CAPITALS if literal[:2] == literal[:2].upper() else _RARE)
+
+
+def _written_out(anchor: str, spelled: str, rule: Rule) -> Iterator[bytes]:
+    """The literals that stand for one spelling of an anchor; all begin where it does."""
+    literal = spelled.encode()
+    if spelled != anchor:
+        same = next((at for at, pair in enumerate(zip(spelled, anchor, strict=False)) if pair[0] != pair[1]), len(anchor))
+        # With nothing before it the whole escape counts: `&amp;#64;` is an @ only by its end.
+        literal = literal[: same + _LONGEST_ESCAPE] if same > 1 else literal
+    if _is_rare(literal) or not rule.anchors:  # anything may follow a word
+        yield literal[:_LONGEST]
+        return
+    ends: list[tuple[bytes, _Follow]] = [(literal, [(_ANY_NEXT, None)] if spelled != anchor else _behind(rule.shape, anchor))]
+    room = _MOST
+    while ends:
+        yield from (start for start, follow in ends if not follow or _is_rare(start))
+        ends = [(start, follow) for start, follow in ends if follow and not _is_rare(start)]
+        # Those that grow to the fewest come first, as not all may be written out.
+        size = min((_size(follow) for _, follow in ends), default=0)
+        least = [end for end in ends if _size(end[1]) == size]
+        ends = [end for end in ends if _size(end[1]) > size]
+        room -= size * len(least)
+        for start, follow in least:
+            if room < 0:
+                yield start
+                continue
+            if len(anchor) == 1:
+                # Of what an anchor of one sign belongs to, a mailbox, any letter may be an escape.
+                yield from (start + lead.encode() for lead in LEADS)
+            for characters, node in follow:
+                behind = regexes.nexts(node) if node else []
+                for character in sorted(characters):
+                    if character == regexes.OTHER:
+                        yield from (start + byte for byte in _BEYOND)
+                        continue
+                    ends.append((start + character.encode(), behind))
+                    if not character.isalnum():
+                        # An encoder may have written it as an escape.
+                        yield from (start + lead.encode() for lead in LEADS)
+
+
+def _size(follow: _Follow) -> int:
+    return sum(len(characters) for characters, _ in follow)
+
+
+def _behind(shape: str, anchor: str) -> _Follow:
+    """What the shape lets follow the anchor."""
+    node: regexes.Node | None = regexes.parse(shape)
+    for character in anchor:
+        node = regexes.after(node, character) if node else None
+    return regexes.nexts(node) if node else []
 
 
 class Anchors:
-    """The anchors of some rules, compiled. Takes the anchors of rule 0, 1, 2 ...; safe to use from several threads."""
+    """The anchors of some rules, compiled; where a rule has none, its words. Safe to use from several threads."""
 
     __slots__ = ("_automaton", "_meanings")
 
-    def __init__(self, anchors: Sequence[Sequence[str]]) -> None:
-        literals: dict[bytes, list[tuple[int, bool, int]]] = {}
-        for rule, of_rule in enumerate(anchors):
-            for anchor in of_rule:
-                for spelled in spellings(anchor):
-                    for literal, skip in _written_out(spelled.encode()):
-                        literals.setdefault(literal, []).append((skip, spelled == anchor, rule))
-        self._meanings = [
-            # Every rule of one literal writes its anchor alike, so the first one's skip and spelling are everyone's.
-            (meaning[0][0], meaning[0][1], tuple(dict.fromkeys(rule for _, _, rule in meaning)))
-            for meaning in literals.values()
-        ]
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        literals: dict[bytes, tuple[bool, dict[int, None]]] = {}
+        for index, rule in enumerate(rules):
+            for anchor in rule.anchors or words.literals(rule.words):
+                as_it_is = anchor.encode()
+                # Of an anchor that begins with letters and digits enough nothing is looked for that could be an escape.
+                for spelled in (anchor,) if anchor[:_LONGEST].isalnum() and anchor.isascii() else spellings(anchor):
+                    for literal in _written_out(anchor, spelled, rule):
+                        # Of a long one no escape may be left in the part that is looked for: it is read as it is first.
+                        plain = as_it_is.startswith(literal) or literal.startswith(as_it_is)
+                        other, of = literals.get(literal, (True, {}))
+                        of[index] = None
+                        literals[literal] = plain and other, of
+        self._meanings = [(plain, tuple(of)) for plain, of in literals.values()]
         # A DFA is the fastest and is built in milliseconds. On bytes, the search releases the GIL (on str it does not).
         self._automaton = BytesAhoCorasick(list(literals), implementation=Implementation.DFA) if literals else None
 
@@ -86,18 +129,17 @@ class Anchors:
         """Every place where a rule is to be tried, in ascending order of where its literal ends."""
         if self._automaton is None:
             return
-        # The line break in front is the character before an anchor with which the text begins.
         # Lone surrogates are legal in str, and come out of bytes that were decoded with surrogateescape.
-        page = b"\n" + (text.encode() if text.isascii() else text.encode("utf-8", "surrogatepass"))
+        page = text.encode() if text.isascii() else text.encode("utf-8", "surrogatepass")
         found = self._automaton.find_matches_as_indexes(page, overlapping=True)
-        if len(page) == len(text) + 1:
+        if len(page) == len(text):
             for index, start, _ in found:
-                skip, plain, rules = self._meanings[index]
-                yield Hit(start + skip - 1, plain, rules)
+                plain, rules = self._meanings[index]
+                yield Hit(start, plain, rules)
             return
-        at_byte, at = 1, 0
-        for byte, index in sorted((start + self._meanings[index][0], index) for index, start, _ in found):
-            _, plain, rules = self._meanings[index]
+        at_byte, at = 0, 0
+        for byte, index in sorted((start, index) for index, start, _ in found):
+            plain, rules = self._meanings[index]
             at += len(page[at_byte:byte].decode("utf-8", "surrogatepass"))
             at_byte = byte
             yield Hit(at, plain, rules)

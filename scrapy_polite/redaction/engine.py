@@ -13,7 +13,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from scrapy_polite.redaction.anchors import Anchors, Hit
+from scrapy_polite.redaction.escapes import escape_over, unescaped_start
 from scrapy_polite.redaction.matching import SEEN_BEFORE, Budget, Matcher, OverBudget, Reading, confirm
+from scrapy_polite.redaction.media import MEDIA, end_of_media
 from scrapy_polite.redaction.phones import PhoneFinder
 from scrapy_polite.redaction.policy import Action, Policy, policy_from
 from scrapy_polite.redaction.rules import RULES
@@ -22,13 +24,16 @@ from scrapy_polite.redaction.validators import Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["DROPPED_TEXT", "Budget", "Finding", "Redactor", "Result", "redact", "replacement"]
+    from scrapy_polite.redaction.rules import Confidence
 
-# How far before an anchor the value, and what a rule sees before it, can begin.
-_FARTHEST = max(rule.before for rule in RULES) + SEEN_BEFORE
+__all__ = ["DROPPED_TEXT", "Budget", "Finding", "Redactor", "Result", "redact", "replacement"]
 
 # Nothing that is looked for is shorter: seven digits of a phone number with a "+", "a@b.cd".
 _SHORTEST = 6
+# Characters that most values are shorter than: the others are looked for farther from what was masked. And what it costs
+# to look at a hit again, in characters read.
+_NEAR = 600
+_LOOK_COST = 30
 # What ends a value in both directions, and what stands before one as far as a rule looks.
 _BREAKS = re.compile(r"""[\s"<>`]""")
 
@@ -49,13 +54,18 @@ DROPPED_TEXT = replacement("text")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A value of this kind stood at text[start:end]. `certain`: a checksum or its structure proves it."""
+    """A value of this kind stood at text[start:end]."""
 
     kind: str
     start: int
     end: int
     action: Action
-    certain: bool = False
+    confidence: Confidence = "likely"
+
+    @property
+    def certain(self) -> bool:
+        """True if a checksum or its structure proves it."""
+        return self.confidence == "certain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +87,17 @@ class Redactor:
     Raises ValueError if the policy wants phone numbers and the extra `[phone]` is not installed.
     """
 
-    __slots__ = ("_anchors", "_budget", "_matchers", "_phones", "policy")
+    __slots__ = ("_anchors", "_budget", "_farthest", "_longest", "_matchers", "_order", "_phones", "policy")
 
     def __init__(self, policy: Policy, budget: Budget | None = None) -> None:
         self.policy = policy
         self._budget = budget or Budget()
-        self._matchers = [Matcher(rule) for rule in RULES if policy.wants(rule.kind)]
-        self._anchors = Anchors([matcher.rule.anchors for matcher in self._matchers])
+        self._matchers = [Matcher(rule) for rule in (*RULES, *policy.rules) if policy.wants(rule.kind)]
+        self._anchors = Anchors([*(matcher.rule for matcher in self._matchers), MEDIA])
+        self._longest = max((matcher.longest for matcher in self._matchers), default=0)
+        self._order = {matcher.rule.kind: number for number, matcher in enumerate(self._matchers)}
+        # How far before an anchor the value, and what a rule sees before it, can begin.
+        self._farthest = max((matcher.before for matcher in self._matchers), default=0) + SEEN_BEFORE
         self._phones = PhoneFinder(policy.regions) if policy.wants("phone") else None
 
     @classmethod
@@ -91,13 +105,17 @@ class Redactor:
         """The redactor for this policy, with the default budget."""
         return cls(policy)
 
-    def text(self, text: str, field: str = "") -> Result:
-        """The text without what the policy does not keep in this field (a dotted path such as `agent.email`)."""
-        if len(text) < _SHORTEST:
+    def text(self, text: str, field: str = "", found: Sequence[tuple[str, int, int]] = ()) -> Result:
+        """The text without what the policy does not keep in this field (a dotted path such as `agent.email`).
+
+        `found`: kind, start and end of values that were found elsewhere, as by the recognition of names; they are dealt
+        with as if they had been found here. Raises ValueError for one that is not inside the text.
+        """
+        if len(text) < _SHORTEST and not found:
             return Result(text)
         reading = Reading(text, self._budget)
         try:
-            findings = self._findings(reading, field)
+            findings = self._findings(reading, field, found)
             if any(finding.action == "drop" for finding in findings):
                 return Result("", findings, "policy")
             # By now the values that stand there as they are have been masked.
@@ -115,84 +133,129 @@ class Redactor:
         pieces.append(text[at:])
         return Result("".join(pieces), findings)
 
-    def _findings(self, reading: Reading, field: str) -> tuple[Finding, ...]:
+    def _findings(self, reading: Reading, field: str, elsewhere: Sequence[tuple[str, int, int]] = ()) -> tuple[Finding, ...]:
         actions: dict[str, Action] = {}
         found: list[Finding] = []
 
-        def add(kind: str, start: int, end: int, certain: bool) -> None:
+        def add(kind: str, start: int, end: int, confidence: Confidence) -> None:
             action = actions.get(kind)
             if action is None:
                 action = actions[kind] = self.policy.action(field, kind)
             if action != "keep":
-                found.append(Finding(kind, start, end, action, certain))
+                found.append(Finding(kind, start, end, action, confidence))
 
         def attempt(hit: Hit, rules: Iterable[int]) -> None:
+            glued = reading.glued(hit.at) if hit.plain else False
             for index in rules:
                 matcher = self._matchers[index]
-                span = confirm(matcher, reading, hit.at, hit.plain)
-                if span and span.verdict is not Verdict.REJECT:
-                    add(matcher.rule.kind, span.start, span.end, span.verdict is Verdict.CERTAIN)
+                if glued and matcher.alone:
+                    continue
+                for span in confirm(matcher, reading, hit.at, hit.plain):
+                    add(matcher.rule.kind, span.start, span.end, _CONFIDENCE[span.verdict])
 
-        hits = list(self._anchors.hits(reading.text))
+        text = reading.text
+        for kind, start, end in elsewhere:
+            if not 0 <= start < end <= len(text):
+                raise ValueError(f"redaction: found has {kind!r} from {start} to {end}, in a text of {len(text)} characters")
+            # No escape is cut: not the one in which it begins, nor the one in which it ends.
+            begun = escape_over(text, end - 1)
+            add(kind, unescaped_start(text, start), max(end, begun[1]) if begun else end, "likely")
+        hits = sorted(self._outside_media(text), key=_place)
         for hit in hits:
             attempt(hit, hit.rules)
+        far = [hit for hit in hits if any(self._matchers[index].longest > _NEAR for index in hit.rules)]
         if self._phones:
-            for start, end in self._phones.find(reading.text, reading.spend):
-                add("phone", start, end, certain=True)
-        findings = fresh = _merged(found)
+            for start, end in self._phones.find(text, reading.spend):
+                add("phone", start, end, "certain")
+        findings = fresh = _merged(found, self._order)
         # What was glued to a value, and no value for that, stands alone when that is gone: it is looked for until
         # nothing is found, so that a second pass over the result would find nothing either.
         while fresh and all(finding.action != "drop" for finding in fresh):
             found.clear()
             spans = [(span.start, span.end) for span in fresh]
             reading.mask(spans)
-            for hit, rules in self._beside(reading.text, hits, spans):
+            for hit, rules in self._beside(reading, hits, far, spans):
                 attempt(hit, rules)
             if self._phones:
                 for start, end in spans:
                     for number in self._phones.beside(reading.text, start, end, reading.spend):
-                        add("phone", *number, certain=True)
-            fresh = _merged(found)
-            findings = _merged([*findings, *fresh])
+                        add("phone", *number, "certain")
+            fresh = _merged(found, self._order)
+            findings = _merged([*findings, *fresh], self._order)
         return tuple(findings)
 
-    def _beside(self, text: str, hits: Iterable[Hit], spans: Sequence[tuple[int, int]]) -> Iterator[tuple[Hit, Iterable[int]]]:
-        """The hits worth another try, now that these spans of the text are masked: what may touch one of them.
+    def _outside_media(self, text: str) -> Iterator[Hit]:
+        """Where a rule is to be tried: not in the Base64 of a picture, a font or a film, in which anything may stand."""
+        media = len(self._matchers)
+        skipped = 0
+        for hit in self._anchors.hits(text):
+            if hit.at < skipped:
+                continue
+            if hit.rules == (media,):
+                skipped = end_of_media(text, hit.at)
+            else:
+                yield hit
+
+    def _beside(
+        self, reading: Reading, hits: Sequence[Hit], far: Sequence[Hit], spans: Sequence[tuple[int, int]]
+    ) -> Iterator[tuple[Hit, Iterable[int]]]:
+        """The hits worth another try, now that these spans of the text are masked: what may touch one of them. `far`: those
+        of rules whose values may be long.
 
         There are no new ones: no value ends before a letter, so no anchor stood in the middle of a word with one.
         """
-        ends = [end for _, end in spans]
-        for hit in hits:
-            if text[hit.at] == "~":
-                continue
-            after = bisect_left(ends, hit.at)
+        text = reading.text
+        for number, (start, end) in enumerate(spans):
             # No rule sees beyond the nearest one: a mask is in no value.
-            if after and hit.at - ends[after - 1] < _FARTHEST and not _BREAKS.search(text, ends[after - 1], hit.at):
-                yield hit, hit.rules
-            elif after < len(spans):
-                start = spans[after][0]
-                apart = _BREAKS.search(text, hit.at, start) is not None
-                yield hit, [index for index in hit.rules if self._matchers[index].reaches(start - hit.at, apart)]
+            first = spans[number - 1][1] if number else 0
+            last = spans[number + 1][0] if number + 1 < len(spans) else len(text)
+            for some, reach in ((hits, _NEAR), (far, self._longest)):
+                for hit in _between(some, max(first, start - reach), start):
+                    reading.spend(_LOOK_COST)
+                    apart = _BREAKS.search(text, hit.at, start) is not None
+                    distance = start - hit.at
+                    yield hit, [index for index in hit.rules if self._matchers[index].reaches(distance, apart)]
+            for hit in _between(hits, end, min(last, end + self._farthest)):
+                reading.spend(_LOOK_COST)
+                if text[hit.at] != "~" and not _BREAKS.search(text, end, hit.at):
+                    yield hit, hit.rules
 
 
-def _merged(found: list[Finding]) -> list[Finding]:
-    """Findings in order, none overlapping: what overlaps is taken out as one, under the name of its longest part.
+def _between(hits: Sequence[Hit], start: int, end: int) -> Sequence[Hit]:
+    return hits[bisect_left(hits, start, key=_place) : bisect_left(hits, end, key=_place)]
+
+
+def _place(hit: Hit) -> int:
+    return hit.at
+
+
+_CONFIDENCE: dict[Verdict, Confidence] = {
+    Verdict.CERTAIN: "certain",
+    Verdict.LIKELY: "likely",
+    Verdict.DOUBTFUL: "doubtful",
+}
+_RANKS: dict[Confidence, int] = {"doubtful": 0, "likely": 1, "certain": 2}
+
+
+def _merged(found: list[Finding], order: Mapping[str, int]) -> list[Finding]:
+    """Findings in order, none overlapping: what overlaps is taken out as one, under the name of its surest part, or the
+    longest of those, or the first in the table.
 
     To take out only the longest would leave a piece of another.
     """
     merged: list[Finding] = []
-    longest = 0
-    for finding in sorted(found, key=lambda f: (f.start, -f.end)):
+    best = (0, 0)
+    for finding in sorted(found, key=lambda f: (f.start, -f.end, order.get(f.kind, -1))):
+        rank = _RANKS[finding.confidence], finding.end - finding.start
         if merged and finding.start < merged[-1].end:
             last = merged[-1]
-            length = finding.end - finding.start
-            kind, certain = (finding.kind, finding.certain) if length > longest else (last.kind, last.certain)
-            longest = max(longest, length)
-            action: Action = "drop" if "drop" in (last.action, finding.action) else "replace"
-            merged[-1] = Finding(kind, last.start, max(last.end, finding.end), action, certain)
+            surest = finding if rank > best else last
+            best = max(best, rank)
+            action: Action = "drop" if "drop" in (last.action, finding.action) else surest.action
+            merged[-1] = Finding(surest.kind, last.start, max(last.end, finding.end), action, surest.confidence)
         else:
             merged.append(finding)
-            longest = finding.end - finding.start
+            best = rank
     return merged
 
 

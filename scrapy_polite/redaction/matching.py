@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from scrapy_polite.redaction.escapes import LEADS, LONGEST_ESCAPE, View
+from scrapy_polite.redaction.escapes import LEADS, LONGEST_ESCAPE, View, escape_over
+from scrapy_polite.redaction.rules import regexes, words
 from scrapy_polite.redaction.validators import Verdict
 
 if TYPE_CHECKING:
@@ -19,18 +20,32 @@ __all__ = ["SEEN_BEFORE", "Budget", "Matcher", "OverBudget", "Reading", "Span", 
 # Characters that a rule sees before its value (`unless`).
 SEEN_BEFORE = 80
 
+# Characters that a rule sees behind its value: "-->".
+_SEEN_BEHIND = 4
+
 _LEAD = re.compile(r"[\\%&]")
-_ENDS_TOKEN = re.compile(r"""[\s"'<>`,]""")
+# What is looked for ahead: the next escape, what ends a token, and what ends a value that has blanks and quotes before it
+# or in it.
+Ender = Literal[0, 1, 2]
+_ESCAPE: Ender = 0
+_ENDS_TOKEN: Ender = 1
+_ENDS_BLOCK: Ender = 2
+_ENDERS = (_LEAD, re.compile(r"""[\s"'<>`,]"""), re.compile(r"[<>`]"))
 # From this length on, a view ends where the token does, and not where the shape could at most.
 _LONG = 300
+_WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
+# A slash, or what may be one written as an escape.
+_SLASH = re.compile(r"/|2[fF]|47|sol|057")
+_ENDS_ANY = frozenset(" \"'<>`,\n\t")
 # What is in no value, whatever its rule. A view that meets none of it and is still too short is made again, larger.
 _IN_VALUE = r"\w.+/='\u0300-\u036f-"
-_IN_NO_VALUE = re.compile(f"[^{_IN_VALUE}]")
+_IN_NO_VALUE = re.compile(rf"[^:$|@!*~{_IN_VALUE}]")
 _RUN = re.compile(f"[{_IN_VALUE}]*")
 _LARGEST = 8
 # What one anchor costs to be tried, and a character that is read through a view, in characters read as they are.
 _TRY_COST = 100
 _VIEW_COST = 10
+_LOOK_COST = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +75,7 @@ class Reading:
     def __init__(self, text: str, budget: Budget) -> None:
         self.text = text
         self._left = budget.base + budget.per_character * len(text)
-        self._next: dict[re.Pattern[str], tuple[int, int]] = {}
+        self._next: list[tuple[int, int]] = [(0, -1)] * len(_ENDERS)
         self._view: tuple[int, int, View] | None = None
 
     def mask(self, spans: Sequence[tuple[int, int]]) -> None:
@@ -73,7 +88,7 @@ class Reading:
         pieces.append(self.text[at:])
         self.spend(len(self.text) // 20)
         self.text = "".join(pieces)
-        self._next.clear()
+        self._next = [(0, -1)] * len(_ENDERS)
         self._view = None
 
     def spend(self, cost: int) -> None:
@@ -88,13 +103,28 @@ class Reading:
             self._view = start, end, View(self.text, start, end)
         return self._view[2]
 
-    def following(self, what: re.Pattern[str], start: int) -> int:
+    def glued(self, at: int) -> bool:
+        """True if a letter, a digit or "_" stands right before, as it is."""
+        self.spend(_LOOK_COST)
+        return at > 0 and self.text[at - 1] in _WORD and not self.escapes(max(0, at - LONGEST_ESCAPE), at - 1)
+
+    def escapes(self, start: int, end: int) -> bool:
+        """True if an escape may begin from `start` to `end`."""
+        lead = self.following(_ESCAPE, start)
+        return lead <= end and lead < len(self.text)
+
+    def following(self, what: Ender, start: int) -> int:
         """Where the first match at or after `start` begins; the end of the text if there is none."""
-        since, found = self._next.get(what, (0, -1))
-        if not since <= start <= found:
-            match = what.search(self.text, start)
-            found = match.start() if match else len(self.text)
-            self._next[what] = start, found
+        since, found = self._next[what]
+        if since <= start <= found:
+            return found
+        # Up to where the last answer begins nothing has been looked at; from there on it still counts.
+        match = _ENDERS[what].search(self.text, start, since if start < since else len(self.text))
+        if match:
+            found = match.start()
+        elif start > found:
+            found = len(self.text)
+        self._next[what] = start, found
         return found
 
 
@@ -107,87 +137,247 @@ class Span:
     verdict: Verdict
 
 
-class Matcher:
-    """One rule, compiled."""
+# Characters of the longest values that are looked for whole.
+_MOST_SOUGHT = 512
+# Characters behind an anchor that show nearly always that no value begins there.
+_HEAD = 3
 
-    __slots__ = ("_back", "_shape", "_unless", "_validator", "rule")
+
+def _class_of(characters: frozenset[str]) -> str:
+    """The class of an expression that takes these characters."""
+    beyond = "\\x80-\\U0010ffff" if regexes.OTHER in characters else ""
+    return "".join(("[", *(f"\\x{ord(c):02x}" for c in sorted(characters) if c.isascii()), beyond, "]"))
+
+
+def _head(rule: Rule) -> re.Pattern[str]:
+    """What the anchors of a rule, and the first characters behind them, look like."""
+    heads: list[str] = []
+    for anchor in rule.anchors:
+        node: regexes.Node | None = regexes.parse(rule.shape)
+        for character in anchor if anchor.isascii() else regexes.OTHER:
+            node = regexes.after(node, character) if node else None
+        head = re.escape(anchor)
+        nodes = [node] if node else []
+        for _ in range(_HEAD):
+            if not nodes or not all(n.low for n in nodes):
+                break
+            groups = [group for n in nodes for group in regexes.nexts(n)]
+            taken = frozenset().union(*(characters for characters, _ in groups))
+            head += _class_of(taken)
+            nodes = [behind for _, behind in groups][:8] if len(groups) <= 8 else []
+        heads.append(head)
+    return re.compile("|".join(heads))
+
+
+class Matcher:
+    """One rule, compiled.
+
+    `longest`: characters from its anchor to the end of a value, at most; `before`: those that count in front of it; `head`:
+    those that may stand between the anchor and the value, some of them as escapes, and end none.
+    """
+
+    __slots__ = (
+        "_back", "_back_inner", "_begun", "_head", "_inner", "_left", "_seen", "_shape", "_sought", "_unless",
+        "_unproved", "_validator", "_words",
+        "alone", "before", "bounds", "head", "longest", "rule", "slashes",
+    )  # fmt: skip
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
-        self._shape = re.compile(rule.left + rule.shape, re.ASCII)
+        whole = f"{rule.gap}(?P<value>{rule.left}{rule.shape}{rule.right})" if rule.gap else rule.left + rule.shape + rule.right
+        self._shape = re.compile(whole, re.ASCII)
+        self._left = re.compile(rule.left if rule.anchors else "", re.ASCII)
+        # Compiled when it is first asked for: most rules never are.
+        self._head: re.Pattern[str] | None = None
+        self._seen = max(map(len, rule.anchors), default=0) + _HEAD
+        # What a value that is given to a name begins with, as far as it goes.
+        taken = regexes.alphabet(regexes.parse(rule.shape)) if rule.gap else frozenset()
+        self._begun = re.compile(f"{rule.gap}{_class_of(taken)}{{0,4096}}", re.ASCII) if rule.gap else None
+        self._inner = "value" in self._shape.groupindex
         self._back = re.compile(rule.back, re.ASCII) if rule.back else None
+        self._back_inner = self._back is not None and "value" in self._back.groupindex
         self._unless = re.compile(rule.unless) if rule.unless else None
         self._validator = rule.validator
+        self._unproved = Verdict(rule.confidence)
+        self._words = words.expression(rule.words) if rule.words else None
+        least, most = regexes.width(regexes.parse(rule.shape))
+        self.longest = rule.longest or most or 0
+        # How much of a value is asked for while its beginning is looked for.
+        self._sought = self.longest if self.longest <= _MOST_SOUGHT else least
+        self.before = rule.before
+        self.slashes = rule.back.startswith("//")
+        # Nothing of what is right before it may be part of a word.
+        self.alone = bool(rule.anchors) and rule.left.startswith("(?<![A-Za-z0-9_])")
+        # What is, unescaped, in no value of it, nor in what it must stand behind.
+        self.bounds = " \">,'`<{}\n" if self._back_inner else ' ">,'
+        self.head = 3 * (regexes.before_value(regexes.parse(rule.shape)) or 0)
+        if not rule.anchors:
+            reach = max(map(len, words.literals(rule.words)))
+            reach += (regexes.width(regexes.parse(rule.gap))[1] or 0) if rule.gap else rule.window
+            self.longest += reach
+            self.head = 3 * reach
+        elif self._words:
+            self.before += rule.window + max(map(len, words.literals(rule.words)))
+
+    @property
+    def across(self) -> bool:
+        """True if what stands at the anchor may have blanks and quotes in it, before the value or inside."""
+        return self._inner or self.rule.blanks or not self.rule.anchors
 
     def reaches(self, distance: int, apart: bool) -> bool:
         """True if a value may be so long. `apart`: something stands between that ends one, unless it is a parameter's."""
-        return distance <= self.rule.longest and (not apart or "value" in self._shape.groupindex)
+        return distance <= self.longest and (not apart or self.across)
 
-    def match(self, text: str, at: int) -> Span | None:
-        """What has the rule's shape and its anchor at `at`; None if nothing has."""
+    def settled(self, reading: Reading, at: int) -> bool:
+        """True if what stands right before the anchor, or right behind it, is no escape and says that there is no value."""
+        text = reading.text
+        if self._begun:
+            word = self._words.match(text, at) if self._words else None
+            begun = self._begun.match(text, word.end()) if word else None
+            return not reading.escapes(at, begun.end() if begun else at + self.head)
+        if (
+            at
+            and (text[at - 1] in _WORD)
+            and self._left.match(text, at) is None
+            and (reading.following(_ESCAPE, max(0, at - LONGEST_ESCAPE)) >= at or escape_over(text, at - 1) is None)
+        ):
+            return True
+        if reading.escapes(at, at + self._seen):
+            return False
+        if self._head is None:
+            self._head = _head(self.rule)
+        return self._head.match(text, at) is None
+
+    def match(self, text: str, at: int) -> tuple[Span, ...]:
+        """What has the rule's shape and its anchor at `at`, or behind the word there."""
+        if not self.rule.anchors:
+            return self._behind_word(text, at)
         match = self._shape.match(text, at)
         if match is None:
-            return None
-        start, end = match.span("value") if "value" in self._shape.groupindex else match.span()
+            return ()
+        start, end = match.span("value") if self._inner else match.span()
+        if self._back:
+            since = max(0, at - self.rule.before)
+            run = None if self._back_inner else _RUN.match(text[since:at][::-1])
+            if run and run.end() == self.rule.before:
+                # Nothing further left is seen, so a run that is too long is cut there, and found all the same.
+                before = self._back.search(text[since:at])
+                since = at - self.rule.before
+            else:
+                before = self._back.search(text, at - run.end() if run else since, at)
+                since = 0
+            if before is None:
+                return ()
+            start = since + before.start()
+            if self._back_inner:
+                start, end = since + before.start("value"), since + before.end("value")
+        if self._unless and self._unless.search(text, max(0, start - SEEN_BEFORE), start):
+            return ()
+        if self._words and not self._word_before(text, start):
+            return ()
+        return self._judged(text, start, end)
+
+    def _judged(self, text: str, start: int, end: int) -> tuple[Span, ...]:
         if text.startswith(">", end) and text.endswith("--", start, end):
             end -= 2  # the end of a comment, whose hyphens look like a token's
-        if self._back:
-            # Nothing further left is seen, so a run that is too long is cut there, and found all the same.
-            run = _RUN.match(text[max(0, at - self.rule.before) : at][::-1])
-            since = at - run.end() if run else at
-            before = self._back.search(text[since:at])
-            if before is None:
-                return None
-            start = since + before.start()
-        if self._unless and self._unless.search(text, max(0, start - SEEN_BEFORE), start):
-            return None
-        verdict = self._validator(text[start:end]) if self._validator else Verdict.LIKELY
-        return Span(start, end, verdict)
+        verdict = self._validator(text[start:end]) if self._validator else self._unproved
+        return () if verdict is Verdict.REJECT else (Span(start, end, verdict),)
+
+    def _word_before(self, text: str, start: int) -> bool:
+        # What is put in place of a value ends with "~" and may be shorter or longer: nothing is seen beyond it.
+        since = max(text.rfind("~", max(0, start - self.before), start) + 1, start - self.before, 0)
+        return self._words is not None and any(
+            start - word.end() <= self.rule.window for word in self._words.finditer(text, since, start)
+        )
+
+    def _behind_word(self, text: str, at: int) -> tuple[Span, ...]:
+        word = self._words.match(text, at) if self._words else None
+        if word is None:
+            return ()
+        since = word.end()
+        # What is put in place of a value has one in it, and may be shorter or longer: nothing is seen beyond it.
+        cut = text.find("~", since, at + self.longest)
+        found: list[Span] = []
+        position, last = since, since + (0 if self.rule.gap else self.rule.window)
+        while position <= last:
+            # First where it may begin, within reach; then how far it goes.
+            begun = None if self.rule.gap else self._shape.search(text, position, last + self._sought)
+            if begun is None and not self.rule.gap:
+                break
+            match = self._shape.match(text, begun.start() if begun else position)
+            position = max(match.end() if match else 0, (begun.start() if begun else position) + 1)
+            if match is None:
+                continue
+            start, end = match.span("value") if self._inner else match.span()
+            if 0 <= cut < start:
+                break
+            if not (self._unless and self._unless.search(text, max(0, start - SEEN_BEFORE), start)):
+                found += self._judged(text, start, end)
+        return tuple(found)
 
 
-def confirm(matcher: Matcher, reading: Reading, at: int, plain: bool) -> Span | None:
+def confirm(matcher: Matcher, reading: Reading, at: int, plain: bool) -> tuple[Span, ...]:
     """What has the shape at this anchor, in offsets of the text.
 
     Read as it stands first, which is nearly always enough. Through a view if an escape touches it, or may be inside.
     """
-    rule, text = matcher.rule, reading.text
+    text = reading.text
     reading.spend(_TRY_COST)
+    if plain and matcher.rule.back and (not at or text[at - 1] in _ENDS_ANY):
+        return ()  # of what must stand before the anchor nothing does
+    if plain and matcher.slashes and _SLASH.search(text, max(0, at - matcher.before), at) is None:
+        return ()
+    spans: tuple[Span, ...] = ()
     if plain:
-        span = matcher.match(text, at)
-        if span and not _touched(text, span.start, span.end):
-            return span
-    else:
-        span = None
+        spans = matcher.match(text, at)
+        if spans and not _touched(text, spans[0].start if matcher.rule.anchors else at, spans[-1].end):
+            return spans
+    if plain and matcher.settled(reading, at):
+        return spans
+    before, longest = matcher.before, matcher.longest
     reach = 1
     while True:
-        start, end = max(0, at - rule.before * reach - LONGEST_ESCAPE), min(len(text), at + rule.longest * reach)
-        start = max(
-            start,
-            text.rfind(" ", start, at),
-            text.rfind('"', start, at),
-            text.rfind(">", start, at),
-            text.rfind(",", start, at),
-        )
-        if rule.longest > _LONG:
-            end = min(end, reading.following(_ENDS_TOKEN, at))
-        if plain and reading.following(_LEAD, start) > end:
-            return span  # no escape is near
+        start, end = max(0, at - before * reach - LONGEST_ESCAPE), min(len(text), at + longest * reach)
+        if plain and not reading.escapes(start, end):
+            return spans  # no escape is near
+        if before and not matcher.rule.words:
+            # Nothing further left is of a value.
+            for sign in matcher.bounds:
+                start = max(start, text.rfind(sign, start, at))
+        limit = len(text)
+        if longest > _LONG:
+            limit = reading.following(_ENDS_BLOCK if matcher.rule.blanks else _ENDS_TOKEN, at + matcher.head)
+            end = min(end, limit)
+        if plain and not reading.escapes(start, end):
+            return spans
         view = reading.view(start, end + LONGEST_ESCAPE)
         position = view.position(at)
         beyond = end + LONGEST_ESCAPE < len(text)
         # Where most is escaped, so many characters of the page are few of the view.
-        if reach == _LARGEST or not (
-            (start and position < rule.before and not _IN_NO_VALUE.search(view.text, 0, position))
-            or (beyond and len(view.text) < position + rule.longest and not _IN_NO_VALUE.search(view.text, position + 1))
+        if reach == (2 if matcher.rule.blanks else _LARGEST) or not (
+            (start and position < before and _goes_on(matcher, view.text, 0, position))
+            or (
+                end < limit
+                and len(view.text) < position + longest + _SEEN_BEHIND
+                and _goes_on(matcher, view.text, position + 1)
+            )
         ):
             break
         reach *= 2
-    span = matcher.match(view.text, position)
-    if span is None or (span.end == len(view.text) and beyond):
-        return None
-    return Span(view.origin(span.start), view.origin(span.end), span.verdict)
+    return tuple(
+        Span(view.origin(span.start), view.origin(span.end), span.verdict)
+        for span in matcher.match(view.text, position)
+        if not (span.end == len(view.text) and beyond)
+    )
+
+
+def _goes_on(matcher: Matcher, text: str, start: int, end: int | None = None) -> bool:
+    """True if nothing stands there that ends a value in both directions."""
+    if matcher.across or matcher.rule.words:
+        return True
+    return not _IN_NO_VALUE.search(text, start, len(text) if end is None else end)
 
 
 def _touched(text: str, start: int, end: int) -> bool:
     """True if an escape begins right after the value, or one may cover its beginning or end right before it."""
-    return (end < len(text) and text[end] in LEADS) or _LEAD.search(text, max(0, start - LONGEST_ESCAPE), start) is not None
+    return (end < len(text) and text[end] in LEADS) or _LEAD.search(text, max(0, start - LONGEST_ESCAPE), end) is not None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal, get_args
 
-from scrapy_polite.redaction.rules import RULES, Exposure
+from scrapy_polite.redaction.rules import RULES, Exposure, Rule
 
 __all__ = ["KINDS", "PRESETS", "Action", "Choice", "Policy", "policy_from"]
 
@@ -34,28 +34,35 @@ class Choice:
     action: Action
     fields: str = "*"
 
-    def fits(self, field: str, kind: str) -> bool:
+    def fits(self, field: str, kind: str, exposure: str | None = None) -> bool:
         """True if this choice is about such values in such a field. Capitals count for neither."""
         return fnmatchcase(field.lower(), self.fields.lower()) and (
-            fnmatchcase(kind, self.kinds) or KINDS.get(kind) == self.kinds
+            fnmatchcase(kind, self.kinds) or (exposure or KINDS.get(kind)) == self.kinds
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Choices, the first that fits counts; and the regions whose phone numbers are known without their country code."""
+    """Choices, the first that fits counts; the regions whose phone numbers are known without their country code; and
+    rules besides those of the table."""
 
     choices: tuple[Choice, ...]
     regions: tuple[str, ...] = ("GB",)
+    rules: tuple[Rule, ...] = ()
 
     def action(self, field: str, kind: str) -> Action:
         """What to do with a value of this kind in this field."""
-        return next((choice.action for choice in self.choices if choice.fits(field, kind)), "keep")
+        exposure = self.exposure(kind)
+        return next((choice.action for choice in self.choices if choice.fits(field, kind, exposure)), "keep")
+
+    def exposure(self, kind: str) -> str | None:
+        """Why such values are in a page; None for a kind that is unknown."""
+        return KINDS.get(kind) or next((rule.exposure for rule in self.rules if rule.kind == kind), None)
 
     def wants(self, kind: str) -> bool:
         """True if values of this kind are not kept in every field, so that they have to be looked for."""
         for choice in self.choices:
-            if fnmatchcase(kind, choice.kinds) or KINDS.get(kind) == choice.kinds:
+            if fnmatchcase(kind, choice.kinds) or self.exposure(kind) == choice.kinds:
                 if choice.action != "keep":
                     return True
                 if choice.fields == "*":

@@ -1,32 +1,17 @@
-"""Whether what has the shape of a key is one: checksums, structure, variety.
+"""Whether what has the shape of a value is one: variety, fillers, mailboxes. What proves a key is in `checksums`.
 
 A validator answers `REJECT` only where the shape alone proves little and the contents show that it is something else. A
-wrong checksum is no reason to let a value through: a damaged key is still somebody's key, so it is `LIKELY`, not
+wrong checksum is no reason to let a value through: a damaged key is still somebody's key, so it is `DOUBTFUL`, not
 rejected.
 """
 
 from __future__ import annotations
 
-import binascii
-import json
 import re
-from base64 import urlsafe_b64decode
 from enum import Enum
 from unicodedata import normalize
 
-__all__ = [
-    "Verdict",
-    "github_checksum",
-    "github_token",
-    "jwt",
-    "mapbox_token",
-    "personal_mailbox",
-    "role_mailbox",
-    "varied",
-]
-
-# The order in which GitHub's checksum counts: digits, capitals, small letters.
-_BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+__all__ = ["Verdict", "measurement_id", "password", "personal_mailbox", "random", "random_likely", "role_mailbox", "varied"]
 
 # Names after the last dot that are files, not top-level domains: "photo@2x.png", "jquery@3.6.0.min.js".
 _FILES = frozenset({
@@ -54,6 +39,7 @@ class Verdict(Enum):
     """What a validator says of a value."""
 
     REJECT = "reject"  # it only looks like one: left alone
+    DOUBTFUL = "doubtful"  # a loose shape among the right words, or its checksum is wrong: redacted
     LIKELY = "likely"  # the shape fits, nothing proves it: redacted
     CERTAIN = "certain"  # a checksum or the structure proves it: redacted
 
@@ -63,43 +49,50 @@ def varied(value: str) -> Verdict:
     return Verdict.LIKELY if len(set(value[-28:])) >= 10 else Verdict.REJECT
 
 
-def github_checksum(entropy: str) -> str:
-    """The six characters that end a classic GitHub token: the CRC-32 of those before them in base 62, zeros in front.
-
-    https://github.blog/engineering/platform-security/behind-githubs-new-authentication-token-formats/
-    """
-    rest, digits = binascii.crc32(entropy.encode()), ""
-    for _ in range(6):
-        rest, digit = divmod(rest, 62)
-        digits = _BASE62[digit] + digits
-    return digits
+# What people write where a key is to be put in.
+_PLACEHOLDER = re.compile(
+    "example|sample|placeholder|change_?me|insert|replace|dummy|redacted|your|foobar|abcdef|123456|xxxx|0000|1111|aaaa",
+    re.IGNORECASE,
+)
 
 
-def github_token(value: str) -> Verdict:
-    """Certain if the checksum is right (classic tokens: prefix, 30 characters, 6 of checksum)."""
-    body = value.partition("_")[2]
-    return Verdict.CERTAIN if body.isascii() and body[-6:] == github_checksum(body[:-6]) else Verdict.LIKELY
+def random(value: str) -> Verdict:
+    """For loose shapes: rejects words, names, numbers and fillers, which say so, or have few different characters."""
+    least = 9 if len(value) >= 20 else len(value) // 2
+    if len(set(value.lower())) < least or value.isdigit() or _PLACEHOLDER.search(value):
+        return Verdict.REJECT
+    if not any(c.isdigit() for c in value):
+        # Of the letters of a name, in camel case too, few are capitals, or all.
+        capitals = sum(c.isupper() for c in value)
+        if min(capitals, len(value) - capitals) < len(value) / 4:
+            return Verdict.REJECT
+    if "/" in value and not (any(c.isupper() for c in value) and any(c.islower() for c in value) and value[0] != "/"):
+        return Verdict.REJECT  # a path
+    return Verdict.DOUBTFUL
 
 
-def _json_object(part: str) -> dict[str, object] | None:
-    """The JSON object that base64url text without padding stands for; None if it is none."""
-    try:
-        decoded = json.loads(urlsafe_b64decode(part.encode("ascii") + b"=" * (-len(part) % 4)))
-    except (ValueError, RecursionError):
-        return None
-    return decoded if isinstance(decoded, dict) else None
+# The part of a key that is the same in all of its kind.
+_PREFIX = re.compile(r"(?:[A-Za-z0-9]{1,12}[_.-]){1,3}")
 
 
-def jwt(value: str) -> Verdict:
-    """Certain if the first part is a JOSE header, which names its algorithm (RFC 7515 section 4.1.1); else rejects."""
-    header = _json_object(value.partition(".")[0].rstrip("="))
-    return Verdict.CERTAIN if header is not None and "alg" in header else Verdict.REJECT
+def random_likely(value: str) -> Verdict:
+    """The same for shapes with an anchor, which says nothing of what follows it: what is left is likely."""
+    prefix = _PREFIX.match(value)
+    rest = value[prefix.end() :] if prefix and len(value) - prefix.end() >= 16 else value[4:]
+    return Verdict.REJECT if random(rest) is Verdict.REJECT else Verdict.LIKELY
 
 
-def mapbox_token(value: str) -> Verdict:
-    """Certain if the middle part is a JSON object that names the user ("u") and the token ("a")."""
-    payload = _json_object(value.split(".")[1])
-    return Verdict.CERTAIN if payload is not None and {"u", "a"} <= payload.keys() else Verdict.LIKELY
+def password(value: str) -> Verdict:
+    """Rejects variables and fillers (`$PASSWORD`, `%s`, `****`)."""
+    return Verdict.REJECT if value[0] in "$%*[(" or len(set(value)) < 2 else Verdict.LIKELY
+
+
+def measurement_id(value: str) -> Verdict:
+    """Rejects words (`G-STATISTICS`) and fillers (`G-XXXXXXXXXX`)."""
+    body = value.partition("-")[2]
+    # Most have a digit. Of letters alone, words have vowels, and few have one of the four rarest letters.
+    wordy = not any(c.isdigit() for c in body) and sum(c in "AEIOU" for c in body) > 2 and not set(body) & set("JQXZ")
+    return Verdict.REJECT if wordy or len(set(body)) < 4 else Verdict.LIKELY
 
 
 def _mailbox(value: str) -> tuple[str, bool]:
