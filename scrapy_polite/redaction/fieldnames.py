@@ -42,15 +42,19 @@ _ENDS: tuple[tuple[str, str], ...] = (
     ("birth-date", r"birth_?dates?|dates?_of_birth|dob|birth_?days?|geburtsdatum|date_naissance"),
     (
         "name",
-        r"(?:full|first|last|middle|given|family|additional|maiden|christian|birth|real)_?names?|surnames?"
-        + r"|fore_?names?|person_?names?|contact_persons?|vorname|nachname"
-        rf"|(?:{'|'.join(_PERSONS)})s?(?:_(?:full|first|last))?_names?"
-        rf"|(?:{'|'.join(_NAMED_ALONE)})s?|(?:posted|written|reviewed|authored)_by",
+        (
+            r"(?:full|first|last|middle|given|family|additional|maiden|christian|birth|real)_?names?|surnames?"
+            r"|fore_?names?|person_?names?|contact_persons?|vorname|nachname"
+            rf"|(?:{'|'.join(_PERSONS)})s?(?:_(?:full|first|last))?_names?"
+            rf"|(?:{'|'.join(_NAMED_ALONE)})s?|(?:posted|written|reviewed|authored)_by"
+        ),
     ),
     (
         "postal-address",
-        r"(?:street|postal|mailing|home|billing|shipping|delivery|residential|correspondence|full|formatted|display)"
-        + r"_address(?:es)?|addr|address(?:es)?|address_?(?:lines?|street)",
+        (
+            r"(?:street|postal|mailing|home|billing|shipping|delivery|residential|correspondence|full|formatted|display)"
+            r"_address(?:es)?|addr|address(?:es)?|address_?(?:lines?|street)"
+        ),
     ),
     ("coordinates", r"lat|lats|latitudes?|lng|lngs|lon|lons|longitudes?|lat_?l(?:ng|on)g?|coordinates|coords|geo_?point"),
     ("phone", r"(?:tele)?phones?(?:_?(?:numbers?|nos?))?|mobiles?(?:_?(?:numbers?|nos?|phones?))?|fax(?:_?numbers?)?|tel"),
