@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 from scrapy_polite.redaction import acting
 from scrapy_polite.redaction.acting import replacement
 from scrapy_polite.redaction.anchors import Anchors, Hit
-from scrapy_polite.redaction.escapes import escape_over, unescaped_start
 from scrapy_polite.redaction.contexts import context
+from scrapy_polite.redaction.escapes import escape_over, unescaped_start
+from scrapy_polite.redaction.forms import Forms
 from scrapy_polite.redaction.matching import SEEN_BEFORE, Budget, Matcher, OverBudget, Reading, confirm
 from scrapy_polite.redaction.media import MEDIA, end_of_media
+from scrapy_polite.redaction.personal import FORMS, REACH
 from scrapy_polite.redaction.phones import PhoneFinder
 from scrapy_polite.redaction.policy import STRICTNESS, Action, Choice, Policy
 from scrapy_polite.redaction.policyforms import policy_from
@@ -79,7 +81,7 @@ class Redactor:
     Raises ValueError if the policy wants phone numbers and the extra `[phone]` is not installed.
     """
 
-    __slots__ = ("_anchors", "_budget", "_farthest", "_matchers", "_phones", "policy")
+    __slots__ = ("_anchors", "_budget", "_farthest", "_forms", "_matchers", "_phones", "policy")
 
     def __init__(self, policy: Policy, budget: Budget | None = None) -> None:
         self.policy = policy
@@ -88,6 +90,7 @@ class Redactor:
         self._anchors = Anchors([*(matcher.rule for matcher in self._matchers), MEDIA])
         # How far before an anchor the value, and what a rule sees before it, can begin.
         self._farthest = max((matcher.before for matcher in self._matchers), default=0) + SEEN_BEFORE
+        self._forms = Forms([form for form in FORMS if policy.wants(form.kind)])
         self._phones = PhoneFinder(policy.regions) if policy.wants("phone") else None
 
     @classmethod
@@ -189,6 +192,8 @@ class Redactor:
         if self._phones:
             for start, end in self._phones.find(text, reading.spend):
                 add("phone", start, end, "certain")
+        for kind, seen in self._forms.find(text, 0, len(text), reading.spend):
+            add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
         findings = fresh = _merged(found)
         # What was glued to a value, and no value for that, stands alone when that is gone: it is looked for until
         # nothing is found, so that a second pass over the result would find nothing either.
@@ -202,6 +207,9 @@ class Redactor:
                 for start, end in spans:
                     for number in self._phones.beside(reading.text, start, end, reading.spend):
                         add("phone", *number, "certain")
+            for start, end in _around(spans, REACH):
+                for kind, seen in self._forms.find(reading.text, start, end, reading.spend):
+                    add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
             fresh = _merged(found)
             findings = _merged([*findings, *fresh])
         return tuple(findings)
@@ -235,6 +243,19 @@ class Redactor:
                 start = spans[after][0]
                 apart = _BREAKS.search(text, hit.at, start) is not None
                 yield hit, [index for index in hit.rules if self._matchers[index].reaches(start - hit.at, apart)]
+
+
+def _around(spans: Sequence[tuple[int, int]], reach: int) -> Iterator[tuple[int, int]]:
+    """The spans with so many characters on either side, those joined that then overlap."""
+    if not spans:
+        return
+    first, last = max(0, spans[0][0] - reach), spans[0][1] + reach
+    for start, end in spans[1:]:
+        if start - reach > last:
+            yield first, last
+            first = start - reach
+        last = end + reach
+    yield first, last
 
 
 _CONFIDENCE: dict[Verdict, Confidence] = {

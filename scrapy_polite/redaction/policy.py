@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from scrapy_polite.redaction.fieldnames import FIELD_KINDS
+from scrapy_polite.redaction.personal import FORMS
 from scrapy_polite.redaction.rules import RULES
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ KEYED: frozenset[Action] = frozenset({"token", "hash"})
 # Every kind that a choice may name, and why it is in a page (which a choice may name as well).
 KINDS: dict[str, str] = {
     **{rule.kind: rule.exposure for rule in RULES},
-    **dict.fromkeys(FIELD_KINDS, "personal"),
+    **dict.fromkeys((*(form.kind for form in FORMS), *FIELD_KINDS), "personal"),
 }
 
 

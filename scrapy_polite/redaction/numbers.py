@@ -1,0 +1,172 @@
+"""Numbers of accounts, cards and persons: how each is written, and what else looks like it.
+
+Every one is tried only where its form stands (`forms`), and none counts without its check digits or ranges
+(`identifiers`), or the word that names it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from scrapy_polite.redaction import identifiers
+from scrapy_polite.redaction.forms import GAP, Form, Seen, begins, classes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["NUMBERS", "SEES", "behind_word"]
+
+# Characters between a word that names a number and the number, and those before a number that say what else it is.
+SEES = 48
+
+_NO_CODE = re.compile(r"[^A-Za-z0-9]")
+
+_CARD = re.compile(
+    rf"[0-9]{{13,40}}"
+    rf"|[0-9]{{4}}(?P<gap>{GAP})(?:[0-9]{{4}}(?P=gap)[0-9]{{4}}(?P=gap)[0-9]{{1,4}}(?:(?P=gap)[0-9]{{1,3}})?|[0-9]{{6}}(?P=gap)[0-9]{{4,5}})"
+)
+# Numbers that count something, or name a thing: `"orderId": "`, `data-sku=`, `EAN `, `fbq('init', '`, and parts of paths.
+_NO_CARD = re.compile(
+    r"""(?:(?i:order|sku|ean|gtin|upc|isbn|pixel|track(?:ing)?|item|product|article|post|user|tweet|status|page|campaign|object
+    |node|build|epoch|time(?:stamp)?|millis|nonce|seed|hash|version|batch|serial|invoice|reference|ref|[a-z]id|[_-]id|(?<![a-z])id)
+    (?:[ _-]?(?i:id|ids|no|nr|number|code))?["'\]\\]{0,4}(?:\s?[:=\#]|\s)\s{0,3}["'\\]{0,4}
+    |init["'],\s?["']|[/_.]|[\w-]-)\Z""",
+    re.VERBOSE,
+)
+# Powers of two and the largest integers of programs, which have the check digit of a card by chance.
+_IN_PROGRAMS = frozenset(str(2**power + more) for power in range(43, 64) for more in (-1, 0, 1))
+
+
+def _code(text: str) -> str:
+    """The value without its gaps: escapes of blanks have letters and digits in them."""
+    return _NO_CODE.sub("", _GAPS.sub("", text)).upper()
+
+
+_GAPS = re.compile(GAP)
+
+
+def _ends(text: str, at: int) -> bool:
+    """True if no letter or digit goes on at `at`, nor a decimal."""
+    return not _GOES_ON.match(text, at)
+
+
+_GOES_ON = re.compile(r"\w|\.[0-9]")
+
+
+def _cards(text: str, at: int) -> Iterator[Seen]:
+    if not begins(text, at):
+        # After `%20` the number begins two digits later.
+        if text[at - 1 : at] != "%" or not begins(text, at + 2):
+            return
+        at += 2
+    match = _CARD.match(text, at)
+    if match is None:
+        return
+    code = _code(match[0])
+    if not identifiers.is_payment_card(code) or code in _IN_PROGRAMS or not _ends(text, match.end()):
+        return
+    if not match["gap"] and _NO_CARD.search(text, max(0, at - SEES), at):
+        return
+    yield Seen(*match.span(), certain=True)
+
+
+_IBAN_START = re.compile(r"[A-Z]{2}[0-9]{2}")
+_IBAN_PARTS = {
+    country: re.compile(rf"(?:{GAP}?[A-Z0-9]){{{length - 4}}}(?![A-Za-z0-9])")
+    for country, length in identifiers.IBAN_LENGTHS.items()
+}
+
+
+def _ibans(text: str, at: int) -> Iterator[Seen]:
+    rest = _IBAN_PARTS.get(text[at : at + 2])
+    match = rest.match(text, at + 4) if rest and _IBAN_START.match(text, at) else None
+    if match and begins(text, at) and identifiers.is_iban(_code(text[at : match.end()])):
+        yield Seen(at, match.end(), certain=True)
+
+
+_NINO = re.compile(rf"[A-Z]{{2}}(?P<gap>{GAP})[0-9]{{2}}(?P=gap)[0-9]{{2}}(?P=gap)[0-9]{{2}}{GAP}?[A-D](?![A-Za-z0-9])")
+_NINO_NAMED = re.compile(rf"(?i:[A-Z]{{2}}{GAP}?(?:[0-9]{{2}}{GAP}?){{3}}[A-D]?(?![A-Za-z0-9]))")
+
+
+def _ninos(text: str, at: int) -> Iterator[Seen]:
+    """Written in pairs it is one; without gaps it may be the number of a part, so it must be called one."""
+    match = _NINO.match(text, at)
+    if match and begins(text, at) and identifiers.is_nino(_code(match[0])):
+        yield Seen(*match.span())
+
+
+_SSN = re.compile(r"[0-9]{3}(?P<gap>-|%2[dD]|\u2010|\u2011)[0-9]{2}(?P=gap)[0-9]{4}(?![\w-]|\.[0-9])")
+_SSN_NAMED = re.compile(rf"[0-9]{{3}}{GAP}?[0-9]{{2}}{GAP}?[0-9]{{4}}(?![\w-]|\.[0-9])")
+
+
+def _ssns(text: str, at: int) -> Iterator[Seen]:
+    match = _SSN.match(text, at)
+    if match and text[at - 1 : at] not in ("-", "+") and begins(text, at) and identifiers.is_ssn(_code(match[0])):
+        yield Seen(*match.span())
+
+
+_NHS = re.compile(rf"[0-9]{{3}}{GAP}?[0-9]{{3}}{GAP}?[0-9]{{4}}(?![\w-]|\.[0-9])")
+
+
+def behind_word(text: str, at: int, value: re.Pattern[str], first: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    """The values within reach of a word that ends at `at`; `first`: what a value begins with.
+
+    Nothing that was put in stands between: what it says is not what the page says, and its length is another.
+    """
+    if not _WORD_ENDS.match(text, at):
+        return
+    stop = text.find("~", at, at + SEES)
+    stop = at + SEES if stop < 0 else stop
+    start = first.search(text, at, stop)
+    while start is not None:
+        match = value.match(text, start.start()) if begins(text, start.start()) else None
+        if match:
+            yield match
+        start = first.search(text, match.end() if match else start.end(), stop)
+
+
+# A word ends where a small letter does not go on: `nhsNumber`, `ssn_last`, but not `transnhsx`.
+_WORD_ENDS = re.compile(r"(?![a-z])")
+_DIGITS = re.compile(r"(?<![0-9.])[0-9]+")
+_NINO_STARTS = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}(?=[^A-Za-z])")
+
+
+def _ninos_named(text: str, at: int) -> Iterator[Seen]:
+    for match in behind_word(text, at, _NINO_NAMED, _NINO_STARTS):
+        if identifiers.is_nino(_code(match[0])):
+            yield Seen(match.start(), _trimmed(text, match.end()))
+
+
+def _ssns_named(text: str, at: int) -> Iterator[Seen]:
+    for match in behind_word(text, at, _SSN_NAMED, _DIGITS):
+        if identifiers.is_ssn(_code(match[0])):
+            yield Seen(*match.span())
+
+
+def _nhs_named(text: str, at: int) -> Iterator[Seen]:
+    for match in behind_word(text, at, _NHS, _DIGITS):
+        if identifiers.is_nhs_number(_code(match[0])):
+            yield Seen(*match.span(), certain=True)
+
+
+def _trimmed(text: str, end: int) -> int:
+    """The end without a gap behind the last digit of a number that has no suffix."""
+    while not text[end - 1].isalnum():
+        end -= 1
+    return end
+
+
+NUMBERS: tuple[Form, ...] = (
+    Form("payment-card", _cards, (*classes("0" * 13), *classes("0000=0000"), *classes("0000=000000"))),
+    Form("iban", _ibans, classes("AA00")),
+    Form("uk-nino", _ninos, classes("AA=00=00=00")),
+    Form("uk-nino", _ninos_named, words=("national insurance", "nino", "ni number", "ni no")),
+    Form(
+        "us-ssn",
+        _ssns,
+        classes("000-00-0000") + classes("000%0a00%0a0000") + classes("000%0F00%0F0000") + classes("000/00/0000"),
+    ),
+    Form("us-ssn", _ssns_named, words=("ssn", "ssns", "social security")),
+    Form("uk-nhs", _nhs_named, words=("nhs",)),
+)
