@@ -23,7 +23,7 @@ SEES = 48
 _NO_CODE = re.compile(r"[^A-Za-z0-9]")
 
 _CARD = re.compile(
-    rf"[0-9]{{13,40}}"
+    rf"[0-9]{{12,40}}"
     rf"|[0-9]{{4}}(?P<gap>{GAP})(?:[0-9]{{4}}(?P=gap)[0-9]{{4}}(?P=gap)[0-9]{{1,4}}(?:(?P=gap)[0-9]{{1,3}})?|[0-9]{{6}}(?P=gap)[0-9]{{4,5}})"
 )
 # Numbers that count something, or name a thing: `"orderId": "`, `data-sku=`, `EAN `, `fbq('init', '`, and parts of paths.
@@ -34,6 +34,8 @@ _NO_CARD = re.compile(
     |init["'],\s?["']|[/_.]|[\w-]-)\Z""",
     re.VERBOSE,
 )
+# A word for one, nothing that was put in and no other number between.
+_CALLED_A_CARD = re.compile(r"(?<![a-z])(?i:cards?|credit|debit|maestro|visa|mastercard|cc|pan)(?![a-z])[^0-9~]{0,40}\Z")
 # Powers of two and the largest integers of programs, which have the check digit of a card by chance.
 _IN_PROGRAMS = frozenset(str(2**power + more) for power in range(43, 64) for more in (-1, 0, 1))
 
@@ -64,11 +66,13 @@ def _cards(text: str, at: int) -> Iterator[Seen]:
     if match is None:
         return
     code = _code(match[0])
-    if not identifiers.is_payment_card(code) or code in _IN_PROGRAMS or not _ends(text, match.end()):
+    if not 12 <= len(code) <= 19 or not _ends(text, match.end()):
         return
-    if not match["gap"] and _NO_CARD.search(text, max(0, at - SEES), at):
+    named = _CALLED_A_CARD.search(text, max(0, at - SEES), at) is not None
+    if not identifiers.is_payment_card(code, named) or code in _IN_PROGRAMS:
         return
-    yield Seen(*match.span(), certain=True)
+    if match["gap"] or named or not _NO_CARD.search(text, max(0, at - SEES), at):
+        yield Seen(*match.span(), certain=True)
 
 
 _IBAN_START = re.compile(r"[A-Z]{2}[0-9]{2}")
@@ -150,6 +154,23 @@ def _nhs_named(text: str, at: int) -> Iterator[Seen]:
             yield Seen(*match.span(), certain=True)
 
 
+# Right behind a label that says so, a number is a telephone's in whatever region, and also where it is not assigned.
+_LABEL = re.compile(
+    r"""(?:[ _-]?(?i:numbers?|no|nr)\.?)?["'\\]{0,4}(?:\s{0,3}[:=]|&\#58;|%3[aAdD])\s{0,3}["'\\]{0,4}""", re.VERBOSE
+)
+# ITU-T E.164 section 6: 15 digits at most; the shortest that is dialled within a town has seven.
+_LABELLED_PHONE = re.compile(
+    rf"(?!(?:19|20)[0-9]{{2}}-[0-9]{{2}}-[0-9]{{2}})\+?\(?[0-9](?:(?:{GAP}|[()]){{0,3}}[0-9]){{6,14}}(?![A-WYZa-wyz0-9_]|\.[0-9])"
+)
+
+
+def _labelled_phones(text: str, at: int) -> Iterator[Seen]:
+    label = _LABEL.match(text, at)
+    match = _LABELLED_PHONE.match(text, label.end()) if label else None
+    if match and begins(text, match.start()):
+        yield Seen(*match.span())
+
+
 def _trimmed(text: str, end: int) -> int:
     """The end without a gap behind the last digit of a number that has no suffix."""
     while not text[end - 1].isalnum():
@@ -158,7 +179,7 @@ def _trimmed(text: str, end: int) -> int:
 
 
 NUMBERS: tuple[Form, ...] = (
-    Form("payment-card", _cards, (*classes("0" * 13), *classes("0000=0000"), *classes("0000=000000"))),
+    Form("payment-card", _cards, (*classes("0" * 12), *classes("0000=0000"), *classes("0000=000000"))),
     Form("iban", _ibans, classes("AA00")),
     Form("uk-nino", _ninos, classes("AA=00=00=00")),
     Form("uk-nino", _ninos_named, words=("national insurance", "nino", "ni number", "ni no")),
@@ -169,4 +190,5 @@ NUMBERS: tuple[Form, ...] = (
     ),
     Form("us-ssn", _ssns_named, words=("ssn", "ssns", "social security")),
     Form("uk-nhs", _nhs_named, words=("nhs",)),
+    Form("phone", _labelled_phones, words=("phone", "telephone", "tel", "mobile", "mobile phone", "fax", "cell", "whatsapp")),
 )

@@ -48,6 +48,10 @@ _GROUPED = rf" | (?<=[2-9]) [0-9]{{1,3}} {_GAP}{{1,3}} | (?<=\() [2-9][0-9]{{1,3
 _REST = rf"(?: {_GAP}{{0,3}} [0-9] ){{6,15}}".replace("[ \\u", "[\\ \\u")
 
 _DIGITS_END = re.compile(r"[0-9](?![0-9])")
+# Numbers of a drawing (`d="m.5 018 7.934 2.926-.03 ..."`): decimals without a zero, and those in a row of others.
+_DECIMAL_BEFORE = re.compile(r"[\s,-]\.\Z")
+_OTHER_BEFORE = re.compile(r"[0-9][ ,]\Z")
+_OTHER_AFTER = re.compile(r"[ ,-]{1,2}\.?[0-9]")
 # A number does not end in the middle of a word or a decimal.
 _GOES_ON = re.compile(r"\w|\.[0-9]")
 
@@ -122,7 +126,7 @@ class PhoneFinder:
             number = unescape(text[start:last]).replace("\u00a0", " ")
             if sum(c.isdigit() for c in number) < 7:
                 break
-            if number.count("(") != number.count(")") or _GOES_ON.match(text, last):
+            if number.count("(") != number.count(")") or _GOES_ON.match(text, last) or _is_drawn(text, start, last):
                 continue
             # A "+" between digits is how a query string writes a blank.
             number = number[:2] + number[2:].replace("+", " ")
@@ -135,3 +139,14 @@ class PhoneFinder:
                 if number.startswith("+"):
                     break  # with its country code it is the same number in every region
         return 0
+
+
+def _is_drawn(text: str, start: int, end: int) -> bool:
+    """True if text[start:end] is coordinates of a drawing, not groups of a number."""
+    if "." not in text[max(0, start - 1) : end]:
+        return False
+    return (
+        "-." in text[start:end]
+        or _DECIMAL_BEFORE.search(text, max(0, start - 2), start) is not None
+        or (_OTHER_BEFORE.search(text, max(0, start - 2), start) is not None and _OTHER_AFTER.match(text, end) is not None)
+    )
