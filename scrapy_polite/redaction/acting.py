@@ -54,6 +54,7 @@ _SHOW_NOTHING = frozenset({"birth-date", "coordinates", "postal-address", "url-p
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
 # `"key": 123}`, `[123,`, `{key:123,`: where a number without quotes is one to the program that reads it.
 _NUMBER_BEFORE = re.compile(r"""(?:["']\s{0,3}:|[\[,]|[{,]\w{1,40}:)\s{0,3}\Z""")
+_LITERALS = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:\s{0,3},\s{0,3}-?[0-9]+(?:\.[0-9]+)?)?")
 _NUMBER_AFTER = re.compile(r"\s{0,3}[,\]}]")
 _YEAR = re.compile(r"(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
 
@@ -110,8 +111,13 @@ class Put(NamedTuple):
 def stand_in(text: str, start: int, end: int, kind: str, choice: Choice, policy: Policy) -> str:
     """What is put in the place of text[start:end]. A number in JSON, or in a script's object, stays one: 0."""
     value = text[start:end]
-    if value.isdigit() and _NUMBER_AFTER.match(text, end) and _NUMBER_BEFORE.search(text, max(0, start - 50), start):
-        return "0"
+    if (
+        _LITERALS.fullmatch(value)
+        and choice.action != "round"
+        and _NUMBER_AFTER.match(text, end)
+        and _NUMBER_BEFORE.search(text, max(0, start - 50), start)
+    ):
+        return _NUMBER.sub("0", value)
     return put_in(kind, value, choice, policy)
 
 
@@ -177,7 +183,7 @@ def _masked(kind: str, value: str) -> str:
     length = min(len(value), 24)
     shown = 0 if kind in _SHOW_NOTHING or length < 8 else 2 if length < 12 else 4
     end = "".join(c if c.isascii() and c.isalnum() else "~" for c in value[len(value) - shown :])
-    return "~" * max(2, length - shown - 1) + (end + "~" if end else "")
+    return "~" * (length - shown - 1) + end + "~" if end else "~" * max(2, length)
 
 
 def _initials(name: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_polite.redaction import identifiers
 from scrapy_polite.redaction.escapes import unescape
-from scrapy_polite.redaction.forms import Form, Seen, begins, classes
+from scrapy_polite.redaction.forms import Form, Seen, begins, classes, hyphened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["ADDRESSES"]
 
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-_V4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}(?![\w-]|\.[0-9]|\.in-addr)")
+_V4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}(?!\w|-(?!->)|\.[0-9]|\.in-addr)")
 _V4_START = re.compile(r"[0-9]{1,3}\Z")
 
 # What says that four numbers are a version, or a section of a document: a word for it, a product before a slash
@@ -27,7 +27,7 @@ _NO_V4 = re.compile(
     (?:[ _-]?(?i:no|number|id|is|of|to))?["'\]\\]{0,4}[\s:=(]{0,3}["'\\]{0,4}
     |(?i:(?<![a-z])(?:(?:up|down)grad|updat|bump|roll|patch|releas)[a-z]{0,3}\s[^\n.<>]{0,30})\s
     |RFC\s?[0-9]{3,4},?\s
-    |(?<![:/])/|[.+_-])\Z""",
+    |(?<![:/])/|[.+_])\Z""",
     re.VERBOSE,
 )
 # A name before four small numbers is that of a program (`IronPython 2.7.6.3`), unless it says address.
@@ -50,7 +50,9 @@ def _v4(text: str, at: int) -> Iterator[Seen]:
         return
     start = first.start()
     match = _V4.match(text, start)
-    if match is None or text[start - 1 : start].isdigit() or not begins(text, start):
+    if match is None or hyphened(text, start):
+        return
+    if begins(text, start) != start:
         return
     if not identifiers.is_public_address(match[0]) or _NO_V4.search(text, max(0, start - 48), start):
         return
@@ -73,19 +75,19 @@ _V6 = re.compile(rf"[23][0-9a-fA-F]{{3}}(?:{_COLON}{{1,2}}[0-9a-fA-F]{{1,4}}){{1
 
 def _v6(text: str, at: int) -> Iterator[Seen]:
     match = _V6.match(text, at)
-    if match and text[at - 1 : at] not in (":", ".") and begins(text, at):
+    if match and text[at - 1 : at] not in (":", ".") and begins(text, at) == at:
         address = unescape(match[0])
         if address.count(":") > 1 and identifiers.is_public_address(address):
             yield Seen(*match.span())
 
 
 _PAIR = "[0-9a-fA-F]{2}"
-_MAC = re.compile(rf"{_PAIR}(?P<gap>[:-]|%3[aA])(?:{_PAIR}(?P=gap)){{4}}{_PAIR}(?![\w-]|:{_PAIR}|%3[aA])")
+_MAC = re.compile(rf"{_PAIR}(?P<gap>[:-]|%3[aA])(?:{_PAIR}(?P=gap)){{4}}{_PAIR}(?!\w|-(?!->)|:{_PAIR}|%3[aA])")
 
 
 def _mac(text: str, at: int) -> Iterator[Seen]:
     match = _MAC.match(text, at)
-    if match is None or text[at - 1 : at] in (":", "-", "%") or not begins(text, at):
+    if match is None or text[at - 1 : at] in (":", "%") or hyphened(text, at) or begins(text, at) != at:
         return
     code = unescape(match[0]).replace(":", "").replace("-", "").lower()
     # With digits only it is a date or a number in groups; of one digit it stands for no device, or all.

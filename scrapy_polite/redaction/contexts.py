@@ -12,7 +12,11 @@ _SEES = 200
 # As an escape a quote is `\"`, `&quot;` or `%22`, a colon `%3A` and an equals sign `%3D`.
 _QUOTE = r"""(?:\\{0,8}["'`]|&quot;|&\#3[49];|%2[27])"""
 _NAME = re.compile(
-    rf"(?P<name>[A-Za-z_@$][\w.$@-]{{0,63}}) {_QUOTE}? \s{{0,3}} (?:[=:]|%3[AaDd]) \s{{0,3}} (?P<open>{_QUOTE})?", re.VERBOSE
+    rf"""
+    (?<![\\%]) (?<!%[0-9A-Fa-f])  # an escape's letter begins no name
+    (?P<name>[A-Za-z_@$][\w.$@-]{{0,63}}) {_QUOTE}? \s{{0,3}} (?:[=:]|%3[AaDd]) \s{{0,3}} (?P<open>{_QUOTE})?
+    """,
+    re.VERBOSE,
 )
 # What ends the value of a name: of one in quotes the next quote, of a bare one anything that separates.
 _ENDS_QUOTED = re.compile(rf"[<>{{}}\n]|{_QUOTE}", re.VERBOSE)

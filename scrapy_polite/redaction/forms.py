@@ -17,10 +17,12 @@ from scrapy_polite.redaction.escapes import escape_over
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["GAP", "Form", "Forms", "Seen", "begins", "classes", "spelled"]
+__all__ = ["END", "GAP", "Form", "Forms", "Seen", "begins", "classes", "hyphened", "spelled"]
 
 # One blank or hyphen between the groups of a number, as pages write it.
 GAP = r"(?:[ \u00a0\u2007\u2010-\u2015\u202f+.-]|%20|&nbsp;|&\#0?160;|&\#[xX][aA]0;|\\{1,8}u00[aA]0)"
+# Where a number ends: no letter, no hyphen but that of the end of a comment, and no decimal goes on.
+END = r"(?!\w|-(?!->)|\.[0-9])"
 _GAPS = (" ", "-", "/", "&nbsp;", "&#160;", "&#0160;", "&#xa0;", "&#xA0;", "%20", "\\u00a0", "\\u00A0")
 
 # The classes: 0 a digit, a and F letters that are hexadecimal digits, z and A the others, and these signs as they are;
@@ -92,17 +94,23 @@ def spelled(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def begins(text: str, at: int) -> bool:
-    """True if a number can begin at `at`: it is neither inside an escape, nor right after a letter that is none."""
+def begins(text: str, at: int) -> int:
+    """Where a number begins that seems to begin at `at`: there, or behind the escape that its first digits belong to
+    (`%20`); -1 if it is glued to a letter."""
     before = text[max(0, at - 1) : at]
     glued = before.isalnum() or before == "_"
     if not glued and before not in ("%", "&", "\\", "#", "{"):
-        return True
+        return at
     escape = escape_over(text, at)
     if escape is not None and escape[0] < at:
-        return False
+        return escape[1]
     escape = escape_over(text, at - 1)
-    return not glued or (escape is not None and escape[1] == at)
+    return -1 if glued and (escape is None or escape[1] != at) else at
+
+
+def hyphened(text: str, at: int) -> bool:
+    """True if a hyphen stands before `at` and does not open a comment (`<!--`)."""
+    return text[at - 1 : at] == "-" and text[max(0, at - 4) : at] != "<!--"
 
 
 def _in_classes(text: str) -> str:
@@ -148,9 +156,11 @@ class Forms:
 
 
 def _word_begins(data: bytes, at: int) -> bool:
-    """True if no letter stands before `at`, or a small one before a capital (`patientNhs`)."""
+    """True if no letter stands before `at`, or a small one before a capital (`patientNhs`), or an escape (`\\n`, `%0A`)."""
     before, first = data[at - 1 : at], data[at : at + 1]
-    return not before.isalpha() or (before.islower() and first.isupper())
+    if not before.isalpha() or (before.islower() and first.isupper()):
+        return True
+    return data[max(0, at - 2) : at - 1] == b"\\" or data[max(0, at - 3) : max(0, at - 2)] == b"%"
 
 
 # What it costs to read a candidate, in characters read as they are.

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from scrapy_polite.redaction import identifiers
-from scrapy_polite.redaction.forms import GAP, Form, Seen, begins, classes
+from scrapy_polite.redaction.forms import END, GAP, Form, Seen, begins, classes, hyphened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,16 +22,22 @@ SEES = 48
 
 _NO_CODE = re.compile(r"[^A-Za-z0-9]")
 
-_CARD = re.compile(
-    rf"[0-9]{{12,40}}"
-    rf"|[0-9]{{4}}(?P<gap>{GAP})(?:[0-9]{{4}}(?P=gap)[0-9]{{4}}(?P=gap)[0-9]{{1,4}}(?:(?P=gap)[0-9]{{1,3}})?|[0-9]{{6}}(?P=gap)[0-9]{{4,5}})"
+_SOLID_CARD = re.compile(r"[0-9]{12,40}")
+# In groups: as on the card, with what a longer number has more, and 4-6-5 or 4-6-4.
+_GROUPED_CARDS = tuple(
+    re.compile(rf"[0-9]{{4}}(?P<gap>{GAP}){groups}(?![0-9])")
+    for groups in (
+        "[0-9]{4}(?P=gap)[0-9]{4}(?P=gap)[0-9]{4}(?P=gap)[0-9]{1,3}",
+        "[0-9]{4}(?P=gap)[0-9]{4}(?P=gap)[0-9]{1,4}",
+        "[0-9]{6}(?P=gap)[0-9]{4,5}",
+    )
 )
 # Numbers that count something, or name a thing: `"orderId": "`, `data-sku=`, `EAN `, `fbq('init', '`, and parts of paths.
 _NO_CARD = re.compile(
     r"""(?:(?i:order|sku|ean|gtin|upc|isbn|pixel|track(?:ing)?|item|product|article|post|user|tweet|status|page|campaign|object
     |node|build|epoch|time(?:stamp)?|millis|nonce|seed|hash|version|batch|serial|invoice|reference|ref|[a-z]id|[_-]id|(?<![a-z])id)
     (?:[ _-]?(?i:id|ids|no|nr|number|code))?["'\]\\]{0,4}(?:\s?[:=\#]|\s)\s{0,3}["'\\]{0,4}
-    |init["'],\s?["']|[/_.]|[\w-]-)\Z""",
+    |init["'],\s?["']|[/_.]|(?:\w|(?<!<!)-)-)\Z""",
     re.VERBOSE,
 )
 # A word for one, nothing that was put in and no other number between.
@@ -48,33 +54,22 @@ def _code(text: str) -> str:
 _GAPS = re.compile(GAP)
 
 
-def _ends(text: str, at: int) -> bool:
-    """True if no letter or digit goes on at `at`, nor a decimal."""
-    return not _GOES_ON.match(text, at)
-
-
-_GOES_ON = re.compile(r"\w|\.[0-9]")
-
-
 def _cards(text: str, at: int) -> Iterator[Seen]:
-    if not begins(text, at):
-        # After `%20` the number begins two digits later.
-        if text[at - 1 : at] != "%" or not begins(text, at + 2):
-            return
-        at += 2
-    match = _CARD.match(text, at)
-    if match is None:
+    at = begins(text, at)
+    if at < 0:
         return
-    code = _code(match[0])
-    if not 12 <= len(code) <= 19 or not _ends(text, match.end()):
-        return
+    solid = _SOLID_CARD.match(text, at)
     named = _CALLED_A_CARD.search(text, max(0, at - SEES), at) is not None
-    if not identifiers.is_payment_card(code, named) or code in _IN_PROGRAMS:
-        return
-    if match["gap"] or named or not _NO_CARD.search(text, max(0, at - SEES), at):
-        yield Seen(*match.span(), certain=True)
+    for match in (solid,) if solid else (form.match(text, at) for form in _GROUPED_CARDS):
+        code = _code(match[0]) if match else ""
+        if match is None or not identifiers.is_payment_card(code, named) or code in _IN_PROGRAMS:
+            continue
+        if _ENDS.match(text, match.end()) and (named or not solid or not _NO_CARD.search(text, max(0, at - SEES), at)):
+            yield Seen(*match.span(), certain=True)
+            return
 
 
+_ENDS = re.compile(END)
 _IBAN_START = re.compile(r"[A-Z]{2}[0-9]{2}")
 _IBAN_PARTS = {
     country: re.compile(rf"(?:{GAP}?[A-Z0-9]){{{length - 4}}}(?![A-Za-z0-9])")
@@ -85,7 +80,7 @@ _IBAN_PARTS = {
 def _ibans(text: str, at: int) -> Iterator[Seen]:
     rest = _IBAN_PARTS.get(text[at : at + 2])
     match = rest.match(text, at + 4) if rest and _IBAN_START.match(text, at) else None
-    if match and begins(text, at) and identifiers.is_iban(_code(text[at : match.end()])):
+    if match and begins(text, at) == at and identifiers.is_iban(_code(text[at : match.end()])):
         yield Seen(at, match.end(), certain=True)
 
 
@@ -96,21 +91,21 @@ _NINO_NAMED = re.compile(rf"(?i:[A-Z]{{2}}{GAP}?(?:[0-9]{{2}}{GAP}?){{3}}[A-D]?(
 def _ninos(text: str, at: int) -> Iterator[Seen]:
     """Written in pairs it is one; without gaps it may be the number of a part, so it must be called one."""
     match = _NINO.match(text, at)
-    if match and begins(text, at) and identifiers.is_nino(_code(match[0])):
+    if match and begins(text, at) == at and identifiers.is_nino(_code(match[0])):
         yield Seen(*match.span())
 
 
-_SSN = re.compile(r"[0-9]{3}(?P<gap>-|%2[dD]|\u2010|\u2011)[0-9]{2}(?P=gap)[0-9]{4}(?![\w-]|\.[0-9])")
-_SSN_NAMED = re.compile(rf"[0-9]{{3}}{GAP}?[0-9]{{2}}{GAP}?[0-9]{{4}}(?![\w-]|\.[0-9])")
+_SSN = re.compile(r"[0-9]{3}(?P<gap>-|%2[dD]|\u2010|\u2011)[0-9]{2}(?P=gap)[0-9]{4}" + END)
+_SSN_NAMED = re.compile(rf"[0-9]{{3}}{GAP}?[0-9]{{2}}{GAP}?[0-9]{{4}}{END}")
 
 
 def _ssns(text: str, at: int) -> Iterator[Seen]:
     match = _SSN.match(text, at)
-    if match and text[at - 1 : at] not in ("-", "+") and begins(text, at) and identifiers.is_ssn(_code(match[0])):
+    if match and not hyphened(text, at) and begins(text, at) == at and identifiers.is_ssn(_code(match[0])):
         yield Seen(*match.span())
 
 
-_NHS = re.compile(rf"[0-9]{{3}}{GAP}?[0-9]{{3}}{GAP}?[0-9]{{4}}(?![\w-]|\.[0-9])")
+_NHS = re.compile(rf"[0-9]{{3}}{GAP}?[0-9]{{3}}{GAP}?[0-9]{{4}}{END}")
 
 
 def behind_word(text: str, at: int, value: re.Pattern[str], first: re.Pattern[str]) -> Iterator[re.Match[str]]:
@@ -124,7 +119,8 @@ def behind_word(text: str, at: int, value: re.Pattern[str], first: re.Pattern[st
     stop = at + SEES if stop < 0 else stop
     start = first.search(text, at, stop)
     while start is not None:
-        match = value.match(text, start.start()) if begins(text, start.start()) else None
+        at = begins(text, start.start())
+        match = value.match(text, at) if at >= 0 else None
         if match:
             yield match
         start = first.search(text, match.end() if match else start.end(), stop)
@@ -167,7 +163,7 @@ _LABELLED_PHONE = re.compile(
 def _labelled_phones(text: str, at: int) -> Iterator[Seen]:
     label = _LABEL.match(text, at)
     match = _LABELLED_PHONE.match(text, label.end()) if label else None
-    if match and begins(text, match.start()):
+    if match and begins(text, match.start()) == match.start():
         yield Seen(*match.span())
 
 
@@ -189,6 +185,6 @@ NUMBERS: tuple[Form, ...] = (
         classes("000-00-0000") + classes("000%0a00%0a0000") + classes("000%0F00%0F0000") + classes("000/00/0000"),
     ),
     Form("us-ssn", _ssns_named, words=("ssn", "ssns", "social security")),
-    Form("uk-nhs", _nhs_named, words=("nhs",)),
+    Form("uk-nhs", _nhs_named, words=("nhs", "nhs number", "nhs no")),
     Form("phone", _labelled_phones, words=("phone", "telephone", "tel", "mobile", "mobile phone", "fax", "cell", "whatsapp")),
 )

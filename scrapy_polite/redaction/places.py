@@ -21,7 +21,7 @@ _BETWEEN = r"(?:\s{0,3}[,;]\s{0,3}|%2[cC]|%20|\+)"
 _PLACE = re.compile(rf"(?P<one>{_NUMBER})(?:{_BETWEEN}(?P<two>[+-]?[0-9]{{1,3}}\.[0-9]{{1,20}}))?(?![\w]|\.[0-9])")
 # `"lat": "`, `data-longitude=`, `itemprop="latitude" content="`, `ll=`, `/@`, `geo:`, `coordinates":[`.
 _NAMED = re.compile(
-    r"""(?:(?:(?i:(?<![a-z])(?:lat(?:itude)?|lng|lon(?:g(?:itude)?)?|lat_?l(?:ng|on)|[sd]?ll|cent(?:er|re)|[ds]addr|markers?|geo
+    r"""(?:(?:(?i:(?:(?<![a-z])|(?<=\\[nrt]))(?:lat(?:itude)?|lng|lon(?:g(?:itude)?)?|lat_?l(?:ng|on)|[sd]?ll|cent(?:er|re)|[ds]addr|markers?|geo
     |coord(?:inate)?s|position|icbm|location|point))|Lat(?:itude)?|Lng|Lon(?:gitude)?|LatLng)
     ["'\\]{0,4}(?:\s{1,3}(?:content|value)\s?=|\s{0,3}[:=(]|%3[aAdD])\s{0,3}["'\\]{0,4}[\[(]?\s{0,3}
     |/@|%40)\Z""",
@@ -62,7 +62,7 @@ _DATE = re.compile(
     )(?![0-9])""",
     re.VERBOSE,
 )
-_DATE_STARTS = re.compile(rf"(?<![\w.])(?:[0-9]{{1,4}}|{_MONTH})(?![0-9])")
+_DATE_STARTS = re.compile(rf"(?<![\w.])(?:[0-9]+|{_MONTH}(?![a-z]))")
 # A date in the next sentence, or of something that was made, sold or listed, is another one.
 _OTHER = re.compile(r"[.!?]\s+[A-Z]|\n\s*\n|(?i:listed|added|posted|updated|published|founded|died|released?|available)")
 
