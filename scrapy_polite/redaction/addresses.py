@@ -25,7 +25,7 @@ _NO_V4 = re.compile(
     |table|appendix|level|§
     |assembly|dll|driver|browser|engine|sdk|api|min|max)
     (?:[ _-]?(?i:no|number|id|is|of|to))?["'\]\\]{0,4}[\s:=(]{0,3}["'\\]{0,4}
-    |(?i:(?<![a-z])(?:(?:up|down)grad|updat|bump|roll|patch|releas)[a-z]{0,3}\s[^\n.<>]{0,30})\s
+    |(?i:(?<![a-z])(?:(?:up|down)grad|updat|bump|roll|patch|releas)[a-z]{0,3}\s[^\n<>]{0,40})\s
     |RFC\s?[0-9]{3,4},?\s
     |(?<![:/])/|[.+_])\Z""",
     re.VERBOSE,

@@ -49,14 +49,17 @@ def _e164(number: str, regions: Sequence[str]) -> str:
 
     # A "+" between digits is how a query string writes a blank.
     number = number[:1] + number[1:].replace("+", " ")
+    parsed = []
     for region in regions:
         try:
-            parsed = phonenumbers.parse(number, region)
+            parsed.append(phonenumbers.parse(number, region))
         except phonenumbers.NumberParseException:
             continue
-        if phonenumbers.is_valid_number(parsed):
-            return str(phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164))
-    return number
+    # A number that is assigned to nobody has its one form too, if it is as long as one.
+    for good in (phonenumbers.is_valid_number, phonenumbers.is_possible_number):
+        for one in filter(good, parsed):
+            return str(phonenumbers.format_number(one, phonenumbers.PhoneNumberFormat.E164))
+    return _NO_CODE.sub("", number)
 
 
 def _address(text: str) -> str:

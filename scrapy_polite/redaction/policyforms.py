@@ -101,7 +101,9 @@ def _choice(row: object, kinds: Sequence[str]) -> Choice:
     for key in ("fields", "context"):
         if not isinstance(row.get(key, "*"), str):
             raise _wrong(f"'choices' has a row whose {key!r} is {row[key]!r}, no pattern")
-    wanted = {key: row[key] for key in ("action", "text", "places", "group") if key in row}
+    wanted = {key: row[key] for key in _DEFAULTS if key in row}
+    if isinstance(row["action"], Mapping):
+        wanted = {**wanted, **row["action"]}
     kind = row.get("kinds", "*")
     return _acting(
         "*" if kind == "*" else _kind(kind, kinds), wanted, fields=row.get("fields", "*"), context=row.get("context", "*")
