@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_polite.redaction import identifiers
 from scrapy_polite.redaction.escapes import unescape
-from scrapy_polite.redaction.forms import Form, Seen, begins, classes, hyphened
+from scrapy_polite.redaction.forms import QUOTE, Form, Seen, begins, classes, hyphened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,12 +21,12 @@ _V4_START = re.compile(r"[0-9]{1,3}\Z")
 # What says that four numbers are a version, or a section of a document: a word for it, a product before a slash
 # (`Chrome/120.0.6099.109`), a path, a sign. Of what stands before it 48 characters are seen.
 _NO_V4 = re.compile(
-    r"""(?:(?i:ver(?:sion)?|v|release|rev(?:ision)?|build|firmware|patch|update|upgrade|oid|section|chapter|clause|part|rule|step|workflow|figure
+    rf"""(?:(?i:ver(?:sion)?|v|release|rev(?:ision)?|build|firmware|patch|update|upgrade|oid|section|chapter|clause|part|rule|step|workflow|figure
     |table|appendix|level|§
     |assembly|dll|driver|browser|engine|sdk|api|min|max)
-    (?:[ _-]?(?i:no|number|id|is|of|to))?["'\]\\]{0,4}[\s:=(]{0,3}["'\\]{0,4}
-    |(?i:(?<![a-z])(?:(?:up|down)grad|updat|bump|roll|patch|releas)[a-z]{0,3}\s[^\n<>]{0,40})\s
-    |RFC\s?[0-9]{3,4},?\s
+    (?:[ _-]?(?i:no|number|id|is|of|to))?{QUOTE}?[\s:=(]{{0,3}}{QUOTE}?
+    |(?i:(?<![a-z])(?:(?:up|down)grad|updat|bump|roll|patch|releas)[a-z]{{0,3}}\s[^\n<>]{{0,40}})\s
+    |RFC\s?[0-9]{{3,4}},?\s
     |(?<![:/])/|[.+_])\Z""",
     re.VERBOSE,
 )

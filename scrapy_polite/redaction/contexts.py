@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import re
 
+from scrapy_polite.redaction.forms import QUOTE
+
 __all__ = ["context"]
 
 # Characters before a value that are looked at.
 _SEES = 200
 
-# As an escape a quote is `\"`, `&quot;` or `%22`, a colon `%3A` and an equals sign `%3D`.
-_QUOTE = r"""(?:\\{0,8}["'`]|&quot;|&\#3[49];|%2[27])"""
 _NAME = re.compile(
     rf"""
     (?<![\\%]) (?<!%[0-9A-Fa-f])  # an escape's letter begins no name
-    (?P<name>[A-Za-z_@$][\w.$@-]{{0,63}}) {_QUOTE}? \s{{0,3}} (?:[=:]|%3[AaDd]) \s{{0,3}} (?P<open>{_QUOTE})?
+    (?P<name>[A-Za-z_@$][\w.$@-]{{0,63}}) {QUOTE}? \s{{0,3}} (?:[=:]|%3[AaDd]) \s{{0,3}} (?P<open>{QUOTE})?
     """,
     re.VERBOSE,
 )
 # What ends the value of a name: of one in quotes the next quote, of a bare one anything that separates.
-_ENDS_QUOTED = re.compile(rf"[<>{{}}\n]|{_QUOTE}", re.VERBOSE)
+_ENDS_QUOTED = re.compile(rf"[<>{{}}\n]|{QUOTE}", re.VERBOSE)
 _ENDS_BARE = re.compile(r"""[\s<>{}\[\](),;&"'`\\]|%2[67]""")
 
 

@@ -17,10 +17,12 @@ from scrapy_polite.redaction.escapes import escape_over
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["END", "GAP", "Form", "Forms", "Seen", "begins", "classes", "hyphened", "spelled"]
+__all__ = ["END", "GAP", "QUOTE", "Form", "Forms", "Seen", "begins", "classes", "hyphened", "spelled"]
 
 # One blank or hyphen between the groups of a number, as pages write it.
 GAP = r"(?:[ \u00a0\u2007\u2010-\u2015\u202f+.-]|%20|&nbsp;|&\#0?160;|&\#[xX][aA]0;|\\{1,8}u00[aA]0)"
+# A quote around a name or a value, as it is or escaped (`\\"`, `&quot;`, `%22`).
+QUOTE = r"""(?:[\\]{0,8}["'`]|&quot;|&\#3[49];|%2[27])"""
 # Where a number ends: no letter, no hyphen but that of the end of a comment, and no decimal goes on.
 END = r"(?!\w|-(?!->)|\.[0-9])"
 _GAPS = (" ", "-", "/", "&nbsp;", "&#160;", "&#0160;", "&#xa0;", "&#xA0;", "%20", "\\u00a0", "\\u00A0")

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from scrapy_polite.redaction import identifiers
-from scrapy_polite.redaction.forms import END, GAP, Form, Seen, begins, classes, hyphened
+from scrapy_polite.redaction.forms import END, GAP, QUOTE, Form, Seen, begins, classes, hyphened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,16 +34,16 @@ _GROUPED_CARDS = tuple(
 )
 # Numbers that count something, or name a thing: `"orderId": "`, `data-sku=`, `EAN `, `fbq('init', '`, and parts of paths.
 _NO_CARD = re.compile(
-    r"""(?:(?i:order|sku|ean|gtin|upc|isbn|pixel|track(?:ing)?|item|product|article|post|user|tweet|status|page|campaign|object
-    |node|build|epoch|time(?:stamp)?|millis|nonce|seed|hash|version|batch|serial|invoice|reference|ref|[a-z]id|[_-]id|(?<![a-z])id)
-    (?:[ _-]?(?i:id|ids|no|nr|number|code))?["'\]\\]{0,4}(?:\s?[:=\#]|\s)\s{0,3}["'\\]{0,4}
-    |init["'],\s?["']|[/_.]|(?:\w|(?<!<!)-)-)\Z""",
+    rf"""(?:(?i:(?:order|sku|ean|gtin|upc|isbn|track(?:ing)?|invoice|reference|ref|serial|batch)
+      (?:[ _-]?(?:id|no|nr|number|code))? (?:{QUOTE}|\])? (?:\s?[:=\#]|%3[ad]|\s)
+    | (?:item|product|article|post|user|tweet|status|page|campaign|object|node|build|epoch|time(?:stamp)?|millis|nonce|seed|hash
+      |version|pixel|[a-z]id|[_-]id|(?<![a-z])id)(?:[ _-]?(?:ids?|no|nr|number|code))?
+      (?:{QUOTE}|\])? (?:\s?[:=\#]|%3[ad])) \s{{0,3}} {QUOTE}?
+    | init["'],\s?["'] | [/_.] | (?:\w|(?<!<!)-)-)\Z""",
     re.VERBOSE,
 )
 # A word for one, nothing that was put in and no other number between.
 _CALLED_A_CARD = re.compile(r"(?<![a-z])(?i:cards?|credit|debit|maestro|visa|mastercard|cc|pan)(?![a-z])[^0-9~]{0,40}\Z")
-# Powers of two and the largest integers of programs, which have the check digit of a card by chance.
-_IN_PROGRAMS = frozenset(str(2**power + more) for power in range(43, 64) for more in (-1, 0, 1))
 
 
 def _code(text: str) -> str:
@@ -62,9 +62,9 @@ def _cards(text: str, at: int) -> Iterator[Seen]:
     named = _CALLED_A_CARD.search(text, max(0, at - SEES), at) is not None
     for match in (solid,) if solid else (form.match(text, at) for form in _GROUPED_CARDS):
         code = _code(match[0]) if match else ""
-        if match is None or not identifiers.is_payment_card(code, named) or code in _IN_PROGRAMS:
+        if match is None or not identifiers.is_payment_card(code, named):
             continue
-        if _ENDS.match(text, match.end()) and (named or not solid or not _NO_CARD.search(text, max(0, at - SEES), at)):
+        if _ENDS.match(text, match.end()) and (not solid or not _NO_CARD.search(text, max(0, at - SEES), at)):
             yield Seen(*match.span(), certain=True)
             return
 
@@ -152,11 +152,13 @@ def _nhs_named(text: str, at: int) -> Iterator[Seen]:
 
 # Right behind a label that says so, a number is a telephone's in whatever region, and also where it is not assigned.
 _LABEL = re.compile(
-    r"""(?:[ _-]?(?i:numbers?|no|nr)\.?)?["'\\]{0,4}(?:\s{0,3}[:=]|&\#58;|%3[aAdD])\s{0,3}["'\\]{0,4}""", re.VERBOSE
+    rf"(?:[ _-]?(?i:numbers?|no|nr)\.?)?{QUOTE}?(?:\s{{0,3}}[:=]|&\#58;|%3[aAdD])(?:\s|%20){{0,3}}{QUOTE}?", re.VERBOSE
 )
 # ITU-T E.164 section 6: 15 digits at most; the shortest that is dialled within a town has seven.
 _LABELLED_PHONE = re.compile(
-    rf"(?!(?:19|20)[0-9]{{2}}-[0-9]{{2}}-[0-9]{{2}})\+?\(?[0-9](?:(?:{GAP}|[()]){{0,3}}[0-9]){{6,14}}(?![A-WYZa-wyz0-9_]|\.[0-9])"
+    rf"(?!(?:19|20)[0-9]{{2}}-[0-9]{{2}}-[0-9]{{2}})"
+    rf"(?:\+|%2[bB])?(?:\(|%28)?[0-9](?:(?:{GAP}|[()]|%2[89]){{0,3}}[0-9]){{6,14}}"
+    r"(?![A-WYZa-wyz0-9_]|\.[0-9])"
 )
 
 

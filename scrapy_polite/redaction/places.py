@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from scrapy_polite.redaction import identifiers
-from scrapy_polite.redaction.forms import Form, Seen
+from scrapy_polite.redaction.forms import QUOTE, Form, Seen
 from scrapy_polite.redaction.numbers import behind_word
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ _BETWEEN = r"(?:\s{0,3}[,;]\s{0,3}|%2[cC]|%20|\+)"
 _PLACE = re.compile(rf"(?P<one>{_NUMBER})(?:{_BETWEEN}(?P<two>[+-]?[0-9]{{1,3}}\.[0-9]{{1,20}}))?(?![\w]|\.[0-9])")
 # `"lat": "`, `data-longitude=`, `itemprop="latitude" content="`, `ll=`, `/@`, `geo:`, `coordinates":[`.
 _NAMED = re.compile(
-    r"""(?:(?:(?i:(?:(?<![a-z])|(?<=\\[nrt]))(?:lat(?:itude)?|lng|lon(?:g(?:itude)?)?|lat_?l(?:ng|on)|[sd]?ll|cent(?:er|re)|[ds]addr|markers?|geo
-    |coord(?:inate)?s|position|icbm|location|point))|Lat(?:itude)?|Lng|Lon(?:gitude)?|LatLng)
-    ["'\\]{0,4}(?:\s{1,3}(?:content|value)\s?=|\s{0,3}[:=(]|%3[aAdD])\s{0,3}["'\\]{0,4}[\[(]?\s{0,3}
+    rf"""(?:(?:(?i:(?:(?<![a-z])|(?<=\\[nrt]))(?:lat(?:itude)?|lng|lon(?:g(?:itude)?)?|lat_?l(?:ng|on)|[sd]?ll|cent(?:er|re)
+    |[ds]addr|markers?|geo|coord(?:inate)?s|position|icbm|location|point))|Lat(?:itude)?|Lng|Lon(?:gitude)?|LatLng)
+    {QUOTE}?(?:\s{{1,3}}(?:content|value)\s?=|\s{{0,3}}[:=(]|%3[aAdD])\s{{0,3}}{QUOTE}?(?:[\[(]|%5[bB])?\s{{0,3}}
     |/@|%40)\Z""",
     re.VERBOSE,
 )
@@ -87,7 +87,7 @@ def _birth_dates(text: str, at: int) -> Iterator[Seen]:
 # A name ends with a sign, a quote or a bracket, with a blank behind it, or an escape (`%3D`, `%3A`, `%40`, `\\"`).
 _PLACES_IN_CLASSES = tuple(
     f"{before}{sign}{'0' * digits}.0000"
-    for before in ("/", ":", "/ ", ": ", "F", "a", "%00")
+    for before in ("/", ":", "/ ", ": ", ";", "F", "a", "%00")
     for sign in ("", "-", "/")
     for digits in (1, 2, 3)
 )
