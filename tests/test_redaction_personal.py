@@ -129,6 +129,7 @@ def test_a_value_is_found_wherever_a_page_puts_it(kind: str, place: str) -> None
         ("coordinates", "%7B%22lat%22%3A51.507351%7D"),
         ("coordinates", '{\\"lng\\":\\"-0.127758\\"}'),
         ("phone", '"fax":"(72) 754-186"'),
+        ("phone", "call me on 9472 7916"),
         ("phone", "&quot;phone&quot;:&quot;07700 900123&quot;"),
         ("phone", "%22phone%22%3A%22%2807700%29%20900123%22"),
         ("payment-card", "the user 4111111111111111"),
@@ -158,7 +159,7 @@ def test_spellings(kind: str, text: str) -> None:
         "/groups/4111111111111111/",
         "fbq('init', '4111111111111111')",
         "EAN 4006381333931",
-        "9007199254740991 4503599627370496 18446744073709551615",
+        "9007199254740991 4503599627370496 18446744073709551615 4398046511105",
         "width:12.4111111111111111px",
         # Accounts: wrong check digits, no country, a part of a longer code.
         "GB82 WEST 1234 5698 7654 33",
@@ -237,6 +238,13 @@ def test_what_only_looks_like_one_is_left_alone(text: str) -> None:
     assert STRICT.text(text).text == text
 
 
+def test_a_moment_is_no_phone_where_numbers_have_no_zero_before_them() -> None:
+    policy = policy_from({"preset": "gdpr-strict", "regions": ["US"]})
+    assert policy is not None
+    text = "On 2007-01-17 23:08:55, the 2012-10-01"
+    assert Redactor(policy).text(text).text == text
+
+
 def test_several_values_side_by_side_are_told_apart() -> None:
     assert STRICT.text("8.8.8.8, 8.8.4.4 1.1.1.1").text == ", ".join(["~redacted-ip-address~"] * 2) + " ~redacted-ip-address~"
     assert STRICT.text("NHS 943 476 5919, 943 476 5919").text == "NHS ~redacted-uk-nhs~, ~redacted-uk-nhs~"
@@ -261,8 +269,9 @@ def test_check_digits() -> None:
     # A remainder that would make the check digit 10 is not issued.
     assert not any(is_nhs_number("100000001" + digit) for digit in "0123456789")
     assert not is_payment_card("4111111111111112")
-    assert not is_payment_card("501864667909")
-    assert is_payment_card("501864667909", named=True)
+    for digits in ("501864667909", "4222222222222"):
+        assert not is_payment_card(digits)
+        assert is_payment_card(digits, named=True)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ IBAN_LENGTHS = {
 # Issuer identification numbers (ISO/IEC 7812-1) that cards are issued under: first digits from and to, lengths.
 # https://en.wikipedia.org/wiki/Payment_card_number#Issuer_identification_number_(IIN) lists the schemes' own documents.
 _ISSUERS: tuple[tuple[str, str, tuple[int, ...]], ...] = (
-    ("4", "4", (13, 16, 19)),  # Visa
+    ("4", "4", (16, 19)),  # Visa
     ("51", "55", (16,)),  # Mastercard
     ("2221", "2720", (16,)),
     ("34", "34", (15,)),  # American Express
@@ -54,6 +54,7 @@ _ISSUERS: tuple[tuple[str, str, tuple[int, ...]], ...] = (
 # Those that are wide, or of many lengths (Maestro, and what national schemes have of 3, 5 and 6): too many numbers fit,
 # so they count only where a text speaks of a card.
 _NAMED_ISSUERS: tuple[tuple[str, str, tuple[int, ...]], ...] = (
+    ("4", "4", (13,)),  # Visa's of old, and the EAN of things made in Germany
     ("35", "35", (16,)),
     ("50", "50", tuple(range(12, 20))),
     ("56", "58", tuple(range(12, 20))),

@@ -152,7 +152,8 @@ def _nhs_named(text: str, at: int) -> Iterator[Seen]:
 
 # Right behind a label that says so, a number is a telephone's in whatever region, and also where it is not assigned.
 _LABEL = re.compile(
-    rf"(?:[ _-]?(?i:numbers?|no|nr)\.?)?{QUOTE}?(?:\s{{0,3}}[:=]|&\#58;|%3[aAdD])(?:\s|%20){{0,3}}{QUOTE}?", re.VERBOSE
+    rf"(?:[ _-]?(?i:numbers?|no|nr)\.?)?{QUOTE}?(?:\s{{0,3}}[:=]|&\#58;|%3[aAdD])(?:\s|%20){{0,3}}{QUOTE}?|\s(?:on|at|to)\s",
+    re.VERBOSE,
 )
 # ITU-T E.164 section 6: 15 digits at most; the shortest that is dialled within a town has seven.
 _LABELLED_PHONE = re.compile(
@@ -188,5 +189,12 @@ NUMBERS: tuple[Form, ...] = (
     ),
     Form("us-ssn", _ssns_named, words=("ssn", "ssns", "social security")),
     Form("uk-nhs", _nhs_named, words=("nhs", "nhs number", "nhs no")),
-    Form("phone", _labelled_phones, words=("phone", "telephone", "tel", "mobile", "mobile phone", "fax", "cell", "whatsapp")),
+    Form(
+        "phone",
+        _labelled_phones,
+        words=(
+            *("phone", "telephone", "tel", "mobile", "mobile phone", "fax", "cell", "whatsapp", "direct line"),
+            *(f"{verb} {whom}" for verb in ("call", "ring", "text", "reach", "phone", "contact") for whom in ("me", "us")),
+        ),
+    ),
 )

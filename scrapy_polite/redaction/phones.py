@@ -48,6 +48,8 @@ _GROUPED = rf" | (?<=[2-9]) [0-9]{{1,3}} {_GAP}{{1,3}} | (?<=\() [2-9][0-9]{{1,3
 _REST = rf"(?: {_GAP}{{0,3}} [0-9] ){{6,15}}".replace("[ \\u", "[\\ \\u")
 
 _DIGITS_END = re.compile(r"[0-9](?![0-9])")
+# A day, or the moment of one, in figures (ISO 8601).
+_MOMENT = re.compile(r"(?:19|20)[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])(?![0-9])")
 # Numbers of a drawing (`d="m.5 018 7.934 2.926-.03 ..."`): decimals without a zero, and those in a row of others.
 _DECIMAL_BEFORE = re.compile(r"[\s,-]\.\Z")
 _OTHER_BEFORE = re.compile(r"[0-9][ ,]\Z")
@@ -122,6 +124,8 @@ class PhoneFinder:
         cut = escape_over(text, start)
         if cut and cut[0] < start:
             return 0  # its first character belongs to an escape
+        if _MOMENT.match(text, start):
+            return 0
         for last in reversed([match.end() for match in _DIGITS_END.finditer(text, start, end)]):
             number = unescape(text[start:last]).replace("\u00a0", " ")
             if sum(c.isdigit() for c in number) < 7:
