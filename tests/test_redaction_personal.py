@@ -52,6 +52,7 @@ PLACES: dict[str, Callable[[str, str], str]] = {
     "comment": lambda word, v: f"<!-- {word}{v} -->",
     "tight comment": lambda word, v: f"<!--{word}{v}-->",
     "hard blanks": lambda word, v: f"<b>{(word + v).replace(' ', '&nbsp;')}</b>",
+    "without blanks": lambda word, v: f"<p>番号{word}{v}です</p>",
     "non-ascii text": lambda word, v: f"<p>„{word}{v}“ — имя 名前</p>",
 }
 
@@ -112,6 +113,7 @@ def test_a_value_is_found_wherever_a_page_puts_it(kind: str, place: str) -> None
         ("birth-date", "born on 5 May 1980"),
         ("birth-date", "born May 5th, 1980"),
         ("birth-date", "DOB: 12/05/1980"),
+        ("birth-date", "Geburtsdatum: 12.05.1980"),
         ("birth-date", "D.O.B. 12.05.80"),
         ("birth-date", "<th>Date of birth</th><td>1980-05-12</td>"),
         ("birth-date", '"birthDate":"1980-05-12"'),
@@ -149,6 +151,7 @@ def test_spellings(kind: str, text: str) -> None:
         '"at_millis": 1548138160707',
         "4111111111111111222222",
         "x4111111111111111",
+        "ж4111111111111111",
         "0.4111111111111111",
         "4444444444444444",
         '"order_id":"4111111111111111"',

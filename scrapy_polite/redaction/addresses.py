@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_polite.redaction import identifiers
 from scrapy_polite.redaction.escapes import unescape
-from scrapy_polite.redaction.forms import QUOTE, Form, Seen, begins, classes, hyphened
+from scrapy_polite.redaction.forms import END, QUOTE, Form, Seen, begins, classes, hyphened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["ADDRESSES"]
 
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-_V4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}(?!\w|-(?!->)|\.[0-9]|\.in-addr)")
+_V4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}(?!\.in-addr){END}")
 _V4_START = re.compile(r"[0-9]{1,3}\Z")
 
 # What says that four numbers are a version, or a section of a document: a word for it, a product before a slash
@@ -70,7 +70,7 @@ def _v4(text: str, at: int) -> Iterator[Seen]:
 
 
 _COLON = "(?::|%3[aA])"
-_V6 = re.compile(rf"[23][0-9a-fA-F]{{3}}(?:{_COLON}{{1,2}}[0-9a-fA-F]{{1,4}}){{1,7}}(?:{_COLON}{{2}})?(?![\w:]|%3[aA]|/[0-9])")
+_V6 = re.compile(rf"[23][0-9a-fA-F]{{3}}(?:{_COLON}{{1,2}}[0-9a-fA-F]{{1,4}}){{1,7}}(?:{_COLON}{{2}})?(?![:/]|%3[aA]){END}")
 
 
 def _v6(text: str, at: int) -> Iterator[Seen]:
@@ -82,7 +82,7 @@ def _v6(text: str, at: int) -> Iterator[Seen]:
 
 
 _PAIR = "[0-9a-fA-F]{2}"
-_MAC = re.compile(rf"{_PAIR}(?P<gap>[:-]|%3[aA])(?:{_PAIR}(?P=gap)){{4}}{_PAIR}(?!\w|-(?!->)|:{_PAIR}|%3[aA])")
+_MAC = re.compile(rf"{_PAIR}(?P<gap>[:-]|%3[aA])(?:{_PAIR}(?P=gap)){{4}}{_PAIR}(?!:{_PAIR}|%3[aA]){END}")
 
 
 def _mac(text: str, at: int) -> Iterator[Seen]:

@@ -23,8 +23,9 @@ __all__ = ["END", "GAP", "QUOTE", "Form", "Forms", "Seen", "begins", "classes", 
 GAP = r"(?:[ \u00a0\u2007\u2010-\u2015\u202f+.-]|%20|&nbsp;|&\#0?160;|&\#[xX][aA]0;|\\{1,8}u00[aA]0)"
 # A quote around a name or a value, as it is or escaped (`\\"`, `&quot;`, `%22`).
 QUOTE = r"""(?:[\\]{0,8}["'`]|&quot;|&\#3[49];|%2[27])"""
-# Where a number ends: no letter, no hyphen but that of the end of a comment, and no decimal goes on.
-END = r"(?!\w|-(?!->)|\.[0-9])"
+# Where a number ends: no letter, no hyphen but that of the end of a comment, and no decimal goes on. Letters of scripts
+# that put no blanks between words (all from U+2000 on) may stand right beside it.
+END = r"(?![A-Za-z0-9_\u00aa-\u1fff]|-(?!->)|\.[0-9])"
 _GAPS = (" ", "-", "/", "&nbsp;", "&#160;", "&#0160;", "&#xa0;", "&#xA0;", "%20", "\\u00a0", "\\u00A0")
 
 # The classes: 0 a digit, a and F letters that are hexadecimal digits, z and A the others, and these signs as they are;
@@ -100,7 +101,7 @@ def begins(text: str, at: int) -> int:
     """Where a number begins that seems to begin at `at`: there, or behind the escape that its first digits belong to
     (`%20`); -1 if it is glued to a letter."""
     before = text[max(0, at - 1) : at]
-    glued = before.isalnum() or before == "_"
+    glued = before == "_" or (before.isalnum() and before < "\u2000")
     if not glued and before not in ("%", "&", "\\", "#", "{"):
         return at
     escape = escape_over(text, at)

@@ -59,10 +59,11 @@ def _cards(text: str, at: int) -> Iterator[Seen]:
     if at < 0:
         return
     solid = _SOLID_CARD.match(text, at)
-    named = _CALLED_A_CARD.search(text, max(0, at - SEES), at) is not None
     for match in (solid,) if solid else (form.match(text, at) for form in _GROUPED_CARDS):
         code = _code(match[0]) if match else ""
-        if match is None or not identifiers.is_payment_card(code, named):
+        if match is None or not identifiers.is_payment_card(code, named=True):
+            continue
+        if not identifiers.is_payment_card(code) and not _CALLED_A_CARD.search(text, max(0, at - SEES), at):
             continue
         if _ENDS.match(text, match.end()) and (not solid or not _NO_CARD.search(text, max(0, at - SEES), at)):
             yield Seen(*match.span(), certain=True)

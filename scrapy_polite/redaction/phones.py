@@ -30,7 +30,7 @@ _GAP = r"(?:[ \u00a0\u2007\u2010-\u2015\u202f.()+-]|%20|&nbsp;|&\#0?160;|&\#[xX]
 _LEADS = r"""
     (?:
         # Not in the middle of a word, a colour, a decimal, an id or a path.
-        (?<![\w+\#].) (?<![0-9]\..) (?<![^0-9\s~]/.)
+        (?<![A-Za-z0-9_\u00aa-\u1fff+\#].) (?<![0-9]\..) (?<![^0-9\s~]/.)
         # A letter or digit before it may be the tail of an escape ("\n", "%20").
       | (?<=\\[bfnrtv].) | (?<=%[0-9a-fA-F]{2}.) | (?<=\\u[0-9a-fA-F]{4}.)
     )
@@ -54,8 +54,8 @@ _MOMENT = re.compile(r"(?:19|20)[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3
 _DECIMAL_BEFORE = re.compile(r"[\s,-]\.\Z")
 _OTHER_BEFORE = re.compile(r"[0-9][ ,]\Z")
 _OTHER_AFTER = re.compile(r"[ ,-]{1,2}\.?[0-9]")
-# A number does not end in the middle of a word or a decimal.
-_GOES_ON = re.compile(r"\w|\.[0-9]")
+# A number does not end in the middle of a word or a decimal; scripts without blanks between words begin at U+2000.
+_GOES_ON = re.compile(r"[A-Za-z0-9_\u00aa-\u1fff]|\.[0-9]")
 
 
 class PhoneFinder:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from scrapy_polite.redaction import identifiers
-from scrapy_polite.redaction.forms import QUOTE, Form, Seen
+from scrapy_polite.redaction.forms import END, QUOTE, Form, Seen
 from scrapy_polite.redaction.numbers import behind_word
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ __all__ = ["PLACES"]
 _PLACE_BEGINS = re.compile(r"(?<![0-9+-])[+-]?[0-9]{1,3}\.")
 _NUMBER = r"[+-]?[0-9]{1,3}\.[0-9]{4,20}"
 _BETWEEN = r"(?:\s{0,3}[,;]\s{0,3}|%2[cC]|%20|\+)"
-_PLACE = re.compile(rf"(?P<one>{_NUMBER})(?:{_BETWEEN}(?P<two>[+-]?[0-9]{{1,3}}\.[0-9]{{1,20}}))?(?![\w]|\.[0-9])")
+_PLACE = re.compile(rf"(?P<one>{_NUMBER})(?:{_BETWEEN}(?P<two>[+-]?[0-9]{{1,3}}\.[0-9]{{1,20}}))?{END}")
 # `"lat": "`, `data-longitude=`, `itemprop="latitude" content="`, `ll=`, `/@`, `geo:`, `coordinates":[`.
 _NAMED = re.compile(
     rf"""(?:(?:(?i:(?:(?<![a-z])|(?<=\\[nrt]))(?:lat(?:itude)?|lng|lon(?:g(?:itude)?)?|lat_?l(?:ng|on)|[sd]?ll|cent(?:er|re)
@@ -96,6 +96,20 @@ PLACES: tuple[Form, ...] = (
     Form("coordinates", _coordinates, _PLACES_IN_CLASSES),
     Form("coordinates", _degrees, words=("\u00b0", "&deg;")),
     Form(
-        "birth-date", _birth_dates, words=("birth", "born", "dob", "d.o.b", "birthday", "birth date", "dateofbirth", "geboren")
+        "birth-date",
+        _birth_dates,
+        words=(
+            "birth",
+            "born",
+            "dob",
+            "d.o.b",
+            "birthday",
+            "birth date",
+            "dateofbirth",
+            "geboren",
+            "geburtsdatum",
+            "naissance",
+            "nacimiento",
+        ),
     ),
 )
