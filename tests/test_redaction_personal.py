@@ -248,6 +248,16 @@ def test_a_moment_is_no_phone_where_numbers_have_no_zero_before_them() -> None:
     assert Redactor(policy).text(text).text == text
 
 
+def test_numbers_of_a_drawing_are_no_phones_where_numbers_have_no_zero_before_them() -> None:
+    policy = policy_from({"preset": "gdpr-strict", "regions": ["US", "GB"]})
+    assert policy is not None
+    us = Redactor(policy)
+    path = '<path d="M352 256c0-35.3-28.7-64-64H64c-35.3 0-70 15-84.7-29.8 0 25 65.5-25 90.5 17-20 47-32 30-13 67"/>'
+    assert us.text(path).text == path
+    for number in ("(212) 555-2368", "212-555-2368", "212.555.2368", "+1 212.555.2368", "(212) 555.2368"):
+        assert us.text(f"call {number} now").text == "call ~redacted-phone~ now"
+
+
 def test_several_values_side_by_side_are_told_apart() -> None:
     assert STRICT.text("8.8.8.8, 8.8.4.4 1.1.1.1").text == ", ".join(["~redacted-ip-address~"] * 2) + " ~redacted-ip-address~"
     assert STRICT.text("NHS 943 476 5919, 943 476 5919").text == "NHS ~redacted-uk-nhs~, ~redacted-uk-nhs~"

@@ -50,6 +50,10 @@ _REST = rf"(?: {_GAP}{{0,3}} [0-9] ){{6,15}}".replace("[ \\u", "[\\ \\u")
 _DIGITS_END = re.compile(r"[0-9](?![0-9])")
 # A day, or the moment of one, in figures (ISO 8601).
 _MOMENT = re.compile(r"(?:19|20)[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])(?![0-9])")
+# How numbers of the North American plan are grouped where they have neither "+" nor zero before them: 3-3-4.
+_GROUPED_AS_NANP = re.compile(r"(?:1[^0-9]{1,3})?\(?[0-9]{3}[^0-9]{0,3}[0-9]{3}[^0-9]{0,2}[0-9]{4}")
+# The country, or the area in brackets, may be set off by another sign than the groups.
+_SET_OFF = re.compile(r"(?:\+[0-9]{1,3}[ .-]?)?(?:\([0-9]{1,5}\))?[ .-]{0,2}")
 # Numbers of a drawing (`d="m.5 018 7.934 2.926-.03 ..."`): decimals without a zero, and those in a row of others.
 _DECIMAL_BEFORE = re.compile(r"[\s,-]\.\Z")
 _OTHER_BEFORE = re.compile(r"[0-9][ ,]\Z")
@@ -64,7 +68,7 @@ class PhoneFinder:
     Raises ValueError if libphonenumber is not installed, or does not know a region.
     """
 
-    __slots__ = ("_candidate", "_regions", "_valid")
+    __slots__ = ("_american", "_candidate", "_regions", "_valid", "_zeroed")
 
     def __init__(self, regions: Sequence[str]) -> None:
         try:
@@ -80,7 +84,9 @@ class PhoneFinder:
                     f"POLITE_REDACT: 'regions' has {region!r}; accepted are ISO 3166 codes of two capitals, as GB or IE"
                 )
         self._regions = tuple(regions)
-        zero = all(phonenumbers.ndd_prefix_for_region(region, True) == "0" for region in regions)
+        self._american = frozenset(region for region in regions if phonenumbers.country_code_for_region(region) == 1)
+        self._zeroed = frozenset(region for region in regions if phonenumbers.ndd_prefix_for_region(region, True) == "0")
+        zero = self._zeroed.issuperset(regions)
         first, grouped = (r"[+(0%&\\]", "") if zero else (r"[+(02-9%&\\]", _GROUPED)
         self._candidate = re.compile(f"{first}{_LEADS}{grouped}){_REST}", re.VERBOSE)
 
@@ -135,6 +141,10 @@ class PhoneFinder:
             # A "+" between digits is how a query string writes a blank.
             number = number[:2] + number[2:].replace("+", " ")
             for region in self._regions:
+                if number[0] not in "+0(" and region in self._zeroed:
+                    continue  # only abroad is it dialled without
+                if number[0] not in "+0" and region in self._american and not _GROUPED_AS_NANP.fullmatch(number):
+                    continue
                 spend(_PARSE_COST)
                 if self._valid(number, region):
                     if escape_over(text, last - 1):
@@ -149,8 +159,13 @@ def _is_drawn(text: str, start: int, end: int) -> bool:
     """True if text[start:end] is coordinates of a drawing, not groups of a number."""
     if "." not in text[max(0, start - 1) : end]:
         return False
+    groups = text[start:end]
+    set_off = _SET_OFF.match(groups)
+    if set_off:
+        groups = groups[set_off.end() :]
     return (
-        "-." in text[start:end]
+        # Nobody sets groups apart by full stops and by something else at once.
+        ("." in groups and (" " in groups or "-" in groups))
         or _DECIMAL_BEFORE.search(text, max(0, start - 2), start) is not None
         or (_OTHER_BEFORE.search(text, max(0, start - 2), start) is not None and _OTHER_AFTER.match(text, end) is not None)
     )
