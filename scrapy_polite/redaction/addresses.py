@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 __all__ = ["ADDRESSES"]
 
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-_V4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}(?!\.in-addr){END}")
+_V4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}(?!\.[a-z]){END}")
 _V4_START = re.compile(r"[0-9]{1,3}\Z")
 
 # What says that four numbers are a version, or a section of a document: a word for it, a product before a slash
 # (`Chrome/120.0.6099.109`), a path, a sign. Of what stands before it 48 characters are seen.
 _NO_V4 = re.compile(
-    rf"""(?:(?i:ver(?:sion)?|v|release|rev(?:ision)?|build|firmware|patch|update|upgrade|oid|section|chapter|clause|part|rule|step|workflow|figure
-    |table|appendix|level|§
-    |assembly|dll|driver|browser|engine|sdk|api|min|max)
+    rf"""(?:(?i:version|release|revision|firmware|upgrade|identifier|sections?|chapter|assembly|workflow|appendix
+    |(?<![a-z])(?:v|ver|rev|build|patch|update|oid\w{{0,40}}|clause|part|rule|step|figure|table|level|§|dll|driver|browser|engine
+    |sdk|api|min|max))
     (?:[ _-]?(?i:no|number|id|is|of|to))?{QUOTE}?[\s:=(]{{0,3}}{QUOTE}?
     |(?i:(?<![a-z])(?:(?:up|down)grad|updat|bump|roll|patch|releas)[a-z]{{0,3}}\s[^\n<>]{{0,40}})\s
     |RFC\s?[0-9]{{3,4}},?\s
@@ -35,7 +35,10 @@ _NAME_BEFORE = re.compile(
     r"(?<![\w.])(?!(?:IP|IPv4|DNS|TCP|UDP|Addr(?:ess)?|Host|Server|Client|From|To|At|Via|By|Peer|User|Login|Ping)\b)"
     r"[A-Z]\w{1,30} \Z"
 )
-# What follows the number of a network, or of a section in a list of contents (`>3.12.2.1.<`).
+# Steps of a standard are named in remarks (`// 4.2.6.1`), and in the fragments of its URL.
+_REMARK_BEFORE = re.compile(r"(?://\s?|#)\Z")
+# What follows the number of a section (`<h3>24.6.1.8. Window`, `>3.12.2.1.<`), or of a network.
+_HEADING_AFTER = re.compile(r"\.[<\s]|\s")
 _NETWORK_AFTER = re.compile(r"(?:/|%2[fF])[0-9]{1,2}(?![0-9])")
 # Numbers of a drawing: `d="M12.5.3.2.1 4c..."`.
 _DRAWING = re.compile(r"(?:[0-9][\s,-]{0,2}|(?<![A-Za-z])[MmLlHhVvCcSsQqTtAaZz]\s?)\Z")
@@ -60,7 +63,8 @@ def _v4(text: str, at: int) -> Iterator[Seen]:
         return
     if max(map(int, match[0].split("."))) < 32 and (
         _NAME_BEFORE.search(text, max(0, start - 36), start)
-        or (text[start - 1 : start] == ">" and text[match.end() : match.end() + 2] == ".<")
+        or _REMARK_BEFORE.search(text, max(0, start - 4), start)
+        or (text[start - 1 : start] == ">" and _HEADING_AFTER.match(text, match.end()))
     ):
         return
     listed = _V4_BEFORE.search(text, max(0, start - 20), start)
