@@ -16,7 +16,7 @@ from scrapy_polite import forms
 from scrapy_polite.guard.policy import DEFAULT_PORTS
 from scrapy_polite.images.policy import images_from
 from scrapy_polite.limits.kinds import DEFAULT_COSTS
-from scrapy_polite.redaction.policy import policy_from
+from scrapy_polite.redaction.policyforms import policy_from
 from scrapy_polite.throttles import TAKEN_OVER
 
 if TYPE_CHECKING:

@@ -91,10 +91,14 @@ def usage_of(parser: argparse.ArgumentParser, verb: str) -> str:
 
 def markdown_of_kinds() -> str:
     """The kinds by name, and why each is in a page."""
+    from scrapy_polite.redaction.policy import KINDS
     from scrapy_polite.redaction.rules import RULES
 
     rows = [f"| `{rule.kind}` | {rule.provider} | {rule.exposure} |" for rule in RULES]
-    rows.append("| `phone` | any; needs the extra `[phone]` | personal |")
+    # Those of persons that have no anchor: `personal-data.md` says how each is found.
+    rows += [
+        f"| `{kind}` | any | {exposure} |" for kind, exposure in KINDS.items() if kind not in {rule.kind for rule in RULES}
+    ]
     return "\n".join(["| kind | provider | exposure |", "|---|---|---|", *rows])
 
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from scrapy_polite.redaction.engine import Budget, Finding, Redactor, Result, redact, replacement
-from scrapy_polite.redaction.policy import PRESETS, Choice, Policy, policy_from
+from scrapy_polite.redaction.acting import GONE, Gone, replacement
+from scrapy_polite.redaction.engine import Budget, Finding, Redactor, Result, redact
+from scrapy_polite.redaction.fieldnames import kind_of
+from scrapy_polite.redaction.policy import PRESETS, Choice, Policy
+from scrapy_polite.redaction.policyforms import policy_from
 
 __all__ = [
+    "GONE",
     "PRESETS",
     "Budget",
     "Choice",
     "Finding",
+    "Gone",
     "Policy",
     "Redactor",
     "Result",
+    "kind_of",
     "policy_from",
     "redact",
     "replacement",

@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from scrapy_polite.redaction import acting
+from scrapy_polite.redaction.acting import replacement
 from scrapy_polite.redaction.anchors import Anchors, Hit
+from scrapy_polite.redaction.contexts import context
 from scrapy_polite.redaction.escapes import escape_over, unescaped_start
+from scrapy_polite.redaction.forms import Forms
 from scrapy_polite.redaction.matching import SEEN_BEFORE, Budget, Matcher, OverBudget, Reading, confirm
 from scrapy_polite.redaction.media import MEDIA, end_of_media
+from scrapy_polite.redaction.personal import FORMS, REACH
 from scrapy_polite.redaction.phones import PhoneFinder
-from scrapy_polite.redaction.policy import Action, Policy, policy_from
+from scrapy_polite.redaction.policy import STRICTNESS, Action, Choice, Policy
+from scrapy_polite.redaction.policyforms import policy_from
 from scrapy_polite.redaction.rules import RULES
 from scrapy_polite.redaction.validators import Verdict
 
@@ -34,18 +40,10 @@ _SHORTEST = 6
 # to look at a hit again, in characters read.
 _NEAR = 600
 _LOOK_COST = 30
+# How often what was put in is read again, where it leaves something of a value; the second time finds nothing as a rule.
+_PASSES = 6
 # What ends a value in both directions, and what stands before one as far as a rule looks.
 _BREAKS = re.compile(r"""[\s"<>`]""")
-
-
-def replacement(kind: str) -> str:
-    """What is put in the place of a value: `~redacted-email~`.
-
-    Only characters that are unreserved in URLs and mean nothing in HTML text, attributes, JSON strings and CSS strings.
-    The `~` is in no shape's alphabet, so what is put in never joins with what stands beside it to a value; and the `r`
-    after it can complete no escape that was begun. A page may write it too: it is text like any other.
-    """
-    return f"~redacted-{kind}~"
 
 
 # What `redact` answers for a text that could not be checked to its end, or must not be passed on.
@@ -82,12 +80,12 @@ class Result:
 
 
 class Redactor:
-    """Redacts texts by one policy. Compiled once (about 20 ms), then used for every text, from any thread.
+    """Redacts texts by one policy. Compiled once (about 40 ms), then used for every text, from any thread.
 
     Raises ValueError if the policy wants phone numbers and the extra `[phone]` is not installed.
     """
 
-    __slots__ = ("_anchors", "_budget", "_farthest", "_longest", "_matchers", "_order", "_phones", "policy")
+    __slots__ = ("_anchors", "_budget", "_farthest", "_forms", "_longest", "_matchers", "_order", "_phones", "policy")
 
     def __init__(self, policy: Policy, budget: Budget | None = None) -> None:
         self.policy = policy
@@ -98,6 +96,7 @@ class Redactor:
         self._order = {matcher.rule.kind: number for number, matcher in enumerate(self._matchers)}
         # How far before an anchor the value, and what a rule sees before it, can begin.
         self._farthest = max((matcher.before for matcher in self._matchers), default=0) + SEEN_BEFORE
+        self._forms = Forms([form for form in FORMS if policy.wants(form.kind)])
         self._phones = PhoneFinder(policy.regions) if policy.wants("phone") else None
 
     @classmethod
@@ -111,6 +110,9 @@ class Redactor:
         `found`: kind, start and end of values that were found elsewhere, as by the recognition of names; they are dealt
         with as if they had been found here. Raises ValueError for one that is not inside the text.
         """
+        return self._text(text, field, found, _PASSES)
+
+    def _text(self, text: str, field: str, found: Sequence[tuple[str, int, int]], passes: int) -> Result:
         if len(text) < _SHORTEST and not found:
             return Result(text)
         reading = Reading(text, self._budget)
@@ -123,15 +125,45 @@ class Redactor:
                 return Result("", (), "nulls")
         except OverBudget:
             return Result("", (), "over_budget")
-        if not findings:
-            return Result(text)
-        pieces: list[str] = []
-        at = 0
+        return self._applied(text, findings, field, passes)
+
+    def _applied(self, text: str, findings: Sequence[Finding], field: str, passes: int) -> Result:
+        """The text with something else in the place of what was found. What needs no change is no finding."""
+        puts: list[acting.Put] = []
+        done: list[Finding] = []
         for finding in findings:
-            pieces += text[at : finding.start], replacement(finding.kind)
-            at = finding.end
-        pieces.append(text[at:])
-        return Result("".join(pieces), findings)
+            near = context(text, finding.start) if self.policy.by_context else ""
+            choice = self.policy.choice(field, finding.kind, near)
+            if choice.action != finding.action:
+                choice = Choice(finding.kind, finding.action)  # of several that overlap, the strictest
+            new = acting.stand_in(text, finding.start, finding.end, finding.kind, choice, self.policy)
+            if new != text[finding.start : finding.end]:
+                puts.append(acting.Put(finding.start, finding.end, new))
+                done.append(finding)
+        changed = acting.Put.together(text, puts)
+        if not any(
+            put.new == "0" or finding.action in acting.LEAVES_SOMETHING for put, finding in zip(puts, done, strict=True)
+        ):
+            return Result(changed, tuple(done))
+        # What is left of a value may be the part of another that was not there before.
+        again = self._text(changed, field, (), passes - 1) if passes else Result("", (), "over_budget")
+        if again.dropped or not again.findings:
+            return Result(again.text, tuple(done), again.dropped)
+        for finding in again.findings:
+            start, end = acting.Put.origin(puts, finding.start, finding.end)
+            done.append(replace(finding, start=start, end=end))
+        return Result(again.text, tuple(_merged(done)))
+
+    def whole(self, kind: str, value: str | int | float, field: str) -> str | int | float | acting.Gone:
+        """The value of a field that `fieldnames.kind_of` knows, as the policy has it: itself, what stands for it, or `GONE`.
+
+        Text stays text; a number stays a number, rounded, or goes, as it cannot hold anything else.
+        """
+        return acting.whole(kind, value, field, self.policy)
+
+    def fingerprint(self, value: str) -> str | None:
+        """Twelve hexadecimal digits by which a log can say "the same value again"; None if the policy has no key."""
+        return acting.fingerprint(value, self.policy)
 
     def _findings(self, reading: Reading, field: str, elsewhere: Sequence[tuple[str, int, int]] = ()) -> tuple[Finding, ...]:
         actions: dict[str, Action] = {}
@@ -140,7 +172,10 @@ class Redactor:
         def add(kind: str, start: int, end: int, confidence: Confidence) -> None:
             action = actions.get(kind)
             if action is None:
-                action = actions[kind] = self.policy.action(field, kind)
+                near = context(reading.text, start) if self.policy.by_context else ""
+                action = self.policy.action(field, kind, near)
+                if not self.policy.by_context:
+                    actions[kind] = action
             if action != "keep":
                 found.append(Finding(kind, start, end, action, confidence))
 
@@ -167,6 +202,8 @@ class Redactor:
         if self._phones:
             for start, end in self._phones.find(text, reading.spend):
                 add("phone", start, end, "certain")
+        for kind, seen in self._forms.find(text, 0, len(text), reading.spend):
+            add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
         findings = fresh = _merged(found, self._order)
         # What was glued to a value, and no value for that, stands alone when that is gone: it is looked for until
         # nothing is found, so that a second pass over the result would find nothing either.
@@ -180,6 +217,9 @@ class Redactor:
                 for start, end in spans:
                     for number in self._phones.beside(reading.text, start, end, reading.spend):
                         add("phone", *number, "certain")
+            for start, end in _around(spans, REACH):
+                for kind, seen in self._forms.find(reading.text, start, end, reading.spend):
+                    add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
             fresh = _merged(found, self._order)
             findings = _merged([*findings, *fresh], self._order)
         return tuple(findings)
@@ -229,6 +269,19 @@ def _place(hit: Hit) -> int:
     return hit.at
 
 
+def _around(spans: Sequence[tuple[int, int]], reach: int) -> Iterator[tuple[int, int]]:
+    """The spans with so many characters on either side, those joined that then overlap."""
+    if not spans:
+        return
+    first, last = max(0, spans[0][0] - reach), spans[0][1] + reach
+    for start, end in spans[1:]:
+        if start - reach > last:
+            yield first, last
+            first = start - reach
+        last = end + reach
+    yield first, last
+
+
 _CONFIDENCE: dict[Verdict, Confidence] = {
     Verdict.CERTAIN: "certain",
     Verdict.LIKELY: "likely",
@@ -251,7 +304,7 @@ def _merged(found: list[Finding], order: Mapping[str, int]) -> list[Finding]:
             last = merged[-1]
             surest = finding if rank > best else last
             best = max(best, rank)
-            action: Action = "drop" if "drop" in (last.action, finding.action) else surest.action
+            action = max(last.action, finding.action, key=STRICTNESS.index)
             merged[-1] = Finding(surest.kind, last.start, max(last.end, finding.end), action, surest.confidence)
         else:
             merged.append(finding)

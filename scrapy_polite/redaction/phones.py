@@ -30,7 +30,7 @@ _GAP = r"(?:[ \u00a0\u2007\u2010-\u2015\u202f.()+-]|%20|&nbsp;|&\#0?160;|&\#[xX]
 _LEADS = r"""
     (?:
         # Not in the middle of a word, a colour, a decimal, an id or a path.
-        (?<![\w+\#].) (?<![0-9]\..) (?<![^0-9\s~]/.)
+        (?<![A-Za-z0-9_\u00aa-\u1fff+\#].) (?<![0-9]\..) (?<![^0-9\s~]/.)
         # A letter or digit before it may be the tail of an escape ("\n", "%20").
       | (?<=\\[bfnrtv].) | (?<=%[0-9a-fA-F]{2}.) | (?<=\\u[0-9a-fA-F]{4}.)
     )
@@ -48,8 +48,18 @@ _GROUPED = rf" | (?<=[2-9]) [0-9]{{1,3}} {_GAP}{{1,3}} | (?<=\() [2-9][0-9]{{1,3
 _REST = rf"(?: {_GAP}{{0,3}} [0-9] ){{6,15}}".replace("[ \\u", "[\\ \\u")
 
 _DIGITS_END = re.compile(r"[0-9](?![0-9])")
-# A number does not end in the middle of a word or a decimal.
-_GOES_ON = re.compile(r"\w|\.[0-9]")
+# A day, or the moment of one, in figures (ISO 8601).
+_MOMENT = re.compile(r"(?:19|20)[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])(?![0-9])")
+# How numbers of the North American plan are grouped where they have neither "+" nor zero before them: 3-3-4.
+_GROUPED_AS_NANP = re.compile(r"(?:1[^0-9]{1,3})?\(?[0-9]{3}[^0-9]{0,3}[0-9]{3}[^0-9]{0,2}[0-9]{4}")
+# The country, or the area in brackets, may be set off by another sign than the groups.
+_SET_OFF = re.compile(r"(?:\+[0-9]{1,3}[ .-]?)?(?:\([0-9]{1,5}\))?[ .-]{0,2}")
+# Numbers of a drawing (`d="m.5 018 7.934 2.926-.03 ..."`): decimals without a zero, and those in a row of others.
+_DECIMAL_BEFORE = re.compile(r"[\s,-]\.\Z")
+_OTHER_BEFORE = re.compile(r"[0-9][ ,]\Z")
+_OTHER_AFTER = re.compile(r"[ ,-]{1,2}\.?[0-9]")
+# A number does not end in the middle of a word or a decimal; scripts without blanks between words begin at U+2000.
+_GOES_ON = re.compile(r"[A-Za-z0-9_\u00aa-\u1fff]|\.[0-9]")
 
 
 class PhoneFinder:
@@ -58,7 +68,7 @@ class PhoneFinder:
     Raises ValueError if libphonenumber is not installed, or does not know a region.
     """
 
-    __slots__ = ("_candidate", "_regions", "_valid")
+    __slots__ = ("_american", "_candidate", "_regions", "_valid", "_zeroed")
 
     def __init__(self, regions: Sequence[str]) -> None:
         try:
@@ -74,7 +84,9 @@ class PhoneFinder:
                     f"POLITE_REDACT: 'regions' has {region!r}; accepted are ISO 3166 codes of two capitals, as GB or IE"
                 )
         self._regions = tuple(regions)
-        zero = all(phonenumbers.ndd_prefix_for_region(region, True) == "0" for region in regions)
+        self._american = frozenset(region for region in regions if phonenumbers.country_code_for_region(region) == 1)
+        self._zeroed = frozenset(region for region in regions if phonenumbers.ndd_prefix_for_region(region, True) == "0")
+        zero = self._zeroed.issuperset(regions)
         first, grouped = (r"[+(0%&\\]", "") if zero else (r"[+(02-9%&\\]", _GROUPED)
         self._candidate = re.compile(f"{first}{_LEADS}{grouped}){_REST}", re.VERBOSE)
 
@@ -118,15 +130,21 @@ class PhoneFinder:
         cut = escape_over(text, start)
         if cut and cut[0] < start:
             return 0  # its first character belongs to an escape
+        if _MOMENT.match(text, start):
+            return 0
         for last in reversed([match.end() for match in _DIGITS_END.finditer(text, start, end)]):
             number = unescape(text[start:last]).replace("\u00a0", " ")
             if sum(c.isdigit() for c in number) < 7:
                 break
-            if number.count("(") != number.count(")") or _GOES_ON.match(text, last):
+            if number.count("(") != number.count(")") or _GOES_ON.match(text, last) or _is_drawn(text, start, last):
                 continue
             # A "+" between digits is how a query string writes a blank.
             number = number[:2] + number[2:].replace("+", " ")
             for region in self._regions:
+                if number[0] not in "+0(" and region in self._zeroed:
+                    continue  # only abroad is it dialled without
+                if number[0] not in "+0" and region in self._american and not _GROUPED_AS_NANP.fullmatch(number):
+                    continue
                 spend(_PARSE_COST)
                 if self._valid(number, region):
                     if escape_over(text, last - 1):
@@ -135,3 +153,19 @@ class PhoneFinder:
                 if number.startswith("+"):
                     break  # with its country code it is the same number in every region
         return 0
+
+
+def _is_drawn(text: str, start: int, end: int) -> bool:
+    """True if text[start:end] is coordinates of a drawing, not groups of a number."""
+    if "." not in text[max(0, start - 1) : end]:
+        return False
+    groups = text[start:end]
+    set_off = _SET_OFF.match(groups)
+    if set_off:
+        groups = groups[set_off.end() :]
+    return (
+        # Nobody sets groups apart by full stops and by something else at once.
+        ("." in groups and (" " in groups or "-" in groups))
+        or _DECIMAL_BEFORE.search(text, max(0, start - 2), start) is not None
+        or (_OTHER_BEFORE.search(text, max(0, start - 2), start) is not None and _OTHER_AFTER.match(text, end) is not None)
+    )

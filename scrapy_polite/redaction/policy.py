@@ -1,158 +1,165 @@
-"""What is to be done with a value, by the field it stands in and by its kind.
+"""What is to be done with a value, by the field it stands in, by its kind, and by the name it stands behind.
 
 A policy is a list of choices, of which the first that fits counts; what fits none is kept. A preset is such a list
-under a name.
+under a name. How POLITE_REDACT is read is in `policyforms`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Literal, get_args
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
 
-from scrapy_polite.redaction.rules import RULES, Exposure, Rule
+from scrapy_polite.redaction.fieldnames import FIELD_KINDS
+from scrapy_polite.redaction.personal import FORMS
+from scrapy_polite.redaction.rules import RULES
 
-__all__ = ["KINDS", "PRESETS", "Action", "Choice", "Policy", "policy_from"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
-# keep: leave the value; replace: put the name of its kind in its place; drop: leave out the whole field that has it.
-Action = Literal["keep", "replace", "drop"]
+    from scrapy_polite.redaction.rules import Rule
+
+__all__ = ["KEYED", "KINDS", "PRESETS", "STRICTNESS", "Action", "Choice", "Policy"]
+
+# keep: leave the value; replace: put the name of its kind in its place; mask: show its end; token: a keyed digest that
+# says its kind, and joins with equal values; hash: one that says nothing but that; round: fewer decimals, or a year;
+# drop: leave out the whole field that has it.
+Action = Literal["keep", "replace", "mask", "token", "hash", "round", "drop"]
+
+# What overlaps is taken out as one, by the later of these.
+STRICTNESS: tuple[Action, ...] = ("keep", "round", "mask", "token", "hash", "replace", "drop")
+
+# Actions that need the secret key.
+KEYED: frozenset[Action] = frozenset({"token", "hash"})
 
 # Every kind that a choice may name, and why it is in a page (which a choice may name as well).
-KINDS: dict[str, str] = {**{rule.kind: rule.exposure for rule in RULES}, "phone": "personal"}
-
-_ACTIONS: tuple[Action, ...] = get_args(Action)
-_EXPOSURES: tuple[Exposure, ...] = get_args(Exposure)
+KINDS: dict[str, str] = {
+    **{rule.kind: rule.exposure for rule in RULES},
+    **dict.fromkeys((*(form.kind for form in FORMS), *FIELD_KINDS), "personal"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """`action` for values of the kinds (a name, an exposure, or a glob pattern) in fields (a dotted path, or a glob
-    pattern)."""
+    """What to do with some values.
+
+    `kinds`     which: the name of a kind, an exposure, or a glob pattern
+    `action`    what is done
+    `fields`    in which fields: a dotted path, or a glob pattern
+    `context`   behind which name in the text (see `contexts.context`): a glob pattern; "" is text without one
+    `text`      what a replacement says, in place of `redacted-KIND`
+    `places`    decimals that rounding leaves
+    `group`     tokens and hashes of different groups do not join
+    """
 
     kinds: str
     action: Action
     fields: str = "*"
+    context: str = "*"
+    text: str = ""
+    places: int = 3
+    group: str = ""
 
-    def fits(self, field: str, kind: str, exposure: str | None = None) -> bool:
-        """True if this choice is about such values in such a field. Capitals count for neither."""
-        return fnmatchcase(field.lower(), self.fields.lower()) and (
-            fnmatchcase(kind, self.kinds) or (exposure or KINDS.get(kind)) == self.kinds
+    def fits(self, field: str, context: str) -> bool:
+        """True if this choice is about such fields and contexts. Capitals count for neither."""
+        return (self.fields == "*" or fnmatchcase(field.lower(), self.fields.lower())) and (
+            self.context == "*" or fnmatchcase(context.lower(), self.context.lower())
         )
 
 
-@dataclass(frozen=True, slots=True)
+_KEEP = Choice("*", "keep")
+
+
+@dataclass(frozen=True)
 class Policy:
-    """Choices, the first that fits counts; the regions whose phone numbers are known without their country code; and
-    rules besides those of the table."""
+    """Choices, the first that fits counts; what they need; and what is looked for beside the kinds that are known.
+
+    `regions`   whose phone numbers are known without their country code
+    `key`       the secret for tokens and hashes; `key_id` its name, which a token carries
+    `rules`     kinds of the user's own
+
+    Raises ValueError if a choice needs a key and there is none: a key that was made here would be another one in the next
+    crawl, and no token would join with an old one.
+    """
 
     choices: tuple[Choice, ...]
     regions: tuple[str, ...] = ("GB",)
+    key: bytes | None = field(default=None, repr=False)
+    key_id: str = "k1"
     rules: tuple[Rule, ...] = ()
 
-    def action(self, field: str, kind: str) -> Action:
-        """What to do with a value of this kind in this field."""
-        exposure = self.exposure(kind)
-        return next((choice.action for choice in self.choices if choice.fits(field, kind, exposure)), "keep")
+    def __post_init__(self) -> None:
+        keyed = next((choice for choice in self.choices if choice.action in KEYED), None)
+        if keyed and self.key is None:
+            raise ValueError(
+                f"POLITE_REDACT: the action {keyed.action!r} for {keyed.kinds!r} needs 'key', a secret of at least 32 "
+                "characters, or 'env:NAME' for one in an environment variable. Make one once, with python -c 'import secrets; "
+                "print(secrets.token_hex(32))', and keep it: without it no later token joins with an earlier one"
+            )
 
-    def exposure(self, kind: str) -> str | None:
-        """Why such values are in a page; None for a kind that is unknown."""
-        return KINDS.get(kind) or next((rule.exposure for rule in self.rules if rule.kind == kind), None)
+    @cached_property
+    def kinds(self) -> Mapping[str, str]:
+        """Every kind that is known, with its exposure."""
+        return {**KINDS, **{rule.kind: rule.exposure for rule in self.rules}}
+
+    @cached_property
+    def by_context(self) -> bool:
+        """True if a choice asks for the name in front of a value."""
+        return any(choice.context != "*" for choice in self.choices)
+
+    def choice(self, field: str, kind: str, context: str = "") -> Choice:
+        """The choice that counts for a value of this kind in this field, behind this name."""
+        return next((choice for choice in self._of(kind) if choice.fits(field, context)), _KEEP)
+
+    def action(self, field: str, kind: str, context: str = "") -> Action:
+        """What to do with a value of this kind in this field, behind this name."""
+        return self.choice(field, kind, context).action
 
     def wants(self, kind: str) -> bool:
         """True if values of this kind are not kept in every field, so that they have to be looked for."""
-        for choice in self.choices:
-            if fnmatchcase(kind, choice.kinds) or self.exposure(kind) == choice.kinds:
-                if choice.action != "keep":
-                    return True
-                if choice.fields == "*":
-                    return False
+        for choice in self._of(kind):
+            if choice.action != "keep":
+                return True
+            if choice.fields == choice.context == "*":
+                return False
         return False
+
+    @cached_property
+    def _by_kind(self) -> dict[str, tuple[Choice, ...]]:
+        return {}
+
+    def _of(self, kind: str) -> tuple[Choice, ...]:
+        """The choices that may be about this kind, in order."""
+        known = self._by_kind.get(kind)
+        if known is None:
+            exposure = self.kinds.get(kind)
+            known = tuple(c for c in self.choices if c.kinds == exposure or fnmatchcase(kind, c.kinds))
+            self._by_kind[kind] = known
+        return known
 
 
 _KEYS = tuple(Choice(exposure, "replace") for exposure in ("publishable", "secret", "transient"))
+# Fields of those who wrote about a business, and are no part of it.
+_VISITORS = ("*author*", "*reviewer*", "*reviews*", "*commenter*", "*comments*", "*posted_by*")
+# Fields in which a business says how it is reached.
+_CONTACTS = ("*phone*", "*telephone*", "*mobile*", "*contact*")
 
 PRESETS: dict[str, Policy] = {
     # Keys and tokens of every sort. People's data is left.
     "secrets": Policy(_KEYS),
-    # Keys, and everything that leads to a person, an office's mailbox included.
-    "gdpr-strict": Policy((*_KEYS, Choice("personal", "replace"))),
-    # For adverts of businesses: the office's own mailbox and the numbers in contact fields are what the advert is for.
+    # Keys, and everything that leads to a person, an office's mailbox included. A place stays known to some 100 metres.
+    "gdpr-strict": Policy((*_KEYS, Choice("coordinates", "round"), Choice("personal", "replace"))),
+    # For adverts of businesses: the office's own mailbox, the numbers in contact fields, where it is and what it offers
+    # are what the advert is for. Those who wrote about it are masked.
     "listing": Policy(
         (
             *_KEYS,
             Choice("email-role", "keep"),
-            *(Choice("phone", "keep", field) for field in ("*phone*", "*telephone*", "*mobile*", "*contact*")),
+            *(Choice("personal", "mask", visitors) for visitors in _VISITORS),
+            *(Choice(kind, "keep") for kind in ("postal-address", "coordinates")),
+            *(Choice("phone", "keep", contacts) for contacts in _CONTACTS),
             Choice("personal", "replace"),
         )
     ),
 }
-
-_FORM = (
-    f"a preset's name ({', '.join(PRESETS)}), None (off), or a dict with any of: 'preset': a name; 'kinds': "
-    "{kind: action}; 'fields': {field: action or {kind: action}}; 'regions': ['GB', ...]"
-)
-
-
-def policy_from(value: object) -> Policy | None:
-    """The policy that a value of POLITE_REDACT stands for; None for None and "" (off).
-
-    In a dict, `fields` is tried first, then `kinds`, then the preset ("secrets" if none is named). Raises ValueError
-    that names the setting, what is wrong and what is accepted.
-    """
-    if value is None or value == "":
-        return None
-    if isinstance(value, str):
-        return _preset(value)
-    if not isinstance(value, Mapping):
-        raise _wrong(f"{value!r} is a {type(value).__name__}")
-    unknown = sorted(str(key) for key in value if key not in ("preset", "kinds", "fields", "regions"))
-    if unknown:
-        raise _wrong(f"it has the unknown key {', '.join(map(repr, unknown))}")
-    preset = _preset(value.get("preset", "secrets"))
-    choices: list[Choice] = []
-    for field, wanted in _mapping("fields", value).items():
-        if isinstance(wanted, Mapping):
-            choices += (Choice(_kind(kind), _action(action), field) for kind, action in wanted.items())
-        else:
-            choices.append(Choice("*", _action(wanted), field))
-    choices += (Choice(_kind(kind), _action(action)) for kind, action in _mapping("kinds", value).items())
-    return Policy((*choices, *preset.choices), _regions(value.get("regions", preset.regions)))
-
-
-def _wrong(what: str) -> ValueError:
-    return ValueError(f"POLITE_REDACT: {what}; accepted is {_FORM}")
-
-
-def _preset(name: object) -> Policy:
-    if not isinstance(name, str) or name not in PRESETS:
-        raise _wrong(f"there is no preset {name!r}")
-    return PRESETS[name]
-
-
-def _mapping(key: str, value: Mapping[str, object]) -> dict[str, object]:
-    part = value.get(key, {})
-    if not isinstance(part, Mapping) or not all(isinstance(name, str) for name in part):
-        raise _wrong(f"{key!r} is {part!r}, no dict of names")
-    return dict(part)
-
-
-def _kind(name: object) -> str:
-    if not isinstance(name, str) or not (name in _EXPOSURES or any(fnmatchcase(kind, name) for kind in KINDS)):
-        raise _wrong(f"no kind is called {name!r} (kinds: {', '.join(KINDS)}; or {', '.join(_EXPOSURES)}; or a pattern)")
-    return name
-
-
-def _action(name: object) -> Action:
-    if name not in _ACTIONS:
-        raise _wrong(f"there is no action {name!r} (actions: {', '.join(_ACTIONS)})")
-    return name
-
-
-def _regions(value: object) -> tuple[str, ...]:
-    if isinstance(value, str) or not isinstance(value, (list, tuple)) or not value:
-        raise _wrong(f"'regions' is {value!r}, no list of regions")
-    for region in value:
-        if not (isinstance(region, str) and len(region) == 2 and region.isascii() and region.isupper()):
-            raise _wrong(f"'regions' has {region!r}, not two capital letters as in ISO 3166")
-    return tuple(value)

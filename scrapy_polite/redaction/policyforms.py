@@ -1,0 +1,175 @@
+"""Reads POLITE_REDACT: what a user writes, as the policy it stands for."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import get_args
+
+from scrapy_polite.redaction.policy import KINDS, PRESETS, Action, Choice, Policy
+from scrapy_polite.redaction.rules import Exposure, Rule, user_rules
+
+__all__ = ["policy_from"]
+
+_ACTIONS: tuple[Action, ...] = get_args(Action)
+_EXPOSURES: tuple[Exposure, ...] = get_args(Exposure)
+_KEYS = ("preset", "choices", "fields", "kinds", "regions", "rules", "key", "key_id")
+_OF_CHOICE = ("fields", "kinds", "context", "action", "text", "places", "group")
+
+# NIST SP 800-107r1, 5.3.4: a key for HMAC has at least the strength that is wanted; 32 hexadecimal digits are 128 bits.
+_SHORTEST_KEY = 32
+
+_FORM = (
+    f"a preset's name ({', '.join(PRESETS)}), None (off), or a dict with any of: 'preset': a name; 'choices': "
+    "[{'fields': pattern, 'kinds': kind, 'context': pattern, 'action': action}, ...]; 'fields': {field: action or {kind: "
+    "action}}; 'kinds': {kind: action}; 'regions': ['GB', ...]; 'key': a secret or 'env:NAME'; 'key_id': its name; "
+    "'rules': [a dict for each rule]"
+)
+_FORM_OF_ACTION = (
+    f"one of {', '.join(_ACTIONS)}, or a dict with 'action' and any of 'text' (small letters and hyphens, for replace), "
+    "'places' (0 to 8, for round), 'group' (a name, for token and hash)"
+)
+
+
+def policy_from(value: object, environment: Mapping[str, str] = os.environ) -> Policy | None:
+    """The policy that a value of POLITE_REDACT stands for; None for None and "" (off).
+
+    In a dict, `choices` are tried first, then `fields`, then `kinds`, then the preset ("secrets" if none is named). Raises
+    ValueError that names the setting, what is wrong and what is accepted; it never quotes the key.
+    """
+    if value is None or value == "":
+        return None
+    if isinstance(value, str):
+        return _preset(value)
+    if not isinstance(value, Mapping):
+        raise _wrong(f"{value!r} is a {type(value).__name__}")
+    unknown = sorted(str(key) for key in value if key not in _KEYS)
+    if unknown:
+        raise _wrong(f"it has the unknown key {', '.join(map(repr, unknown))}")
+    preset = _preset(value.get("preset", "secrets"))
+    rules = _rules(value.get("rules", []))
+    kinds = (*KINDS, *(rule.kind for rule in rules))
+    choices = [_choice(row, kinds) for row in _list("choices", value)]
+    for field, wanted in _mapping("fields", value).items():
+        if isinstance(wanted, Mapping) and "action" not in wanted:
+            choices += (_acting(_kind(kind, kinds), action, fields=field) for kind, action in wanted.items())
+        else:
+            choices.append(_acting("*", wanted, fields=field))
+    choices += (_acting(_kind(kind, kinds), action) for kind, action in _mapping("kinds", value).items())
+    return Policy(
+        # A rule of the user's own is there to be used: by its exposure a preset may not want it.
+        (*choices, *preset.choices, *(Choice(rule.kind, "replace") for rule in rules)),
+        _regions(value.get("regions", preset.regions)),
+        _key(value.get("key"), environment),
+        _key_id(value.get("key_id", preset.key_id)),
+        rules,
+    )
+
+
+def _wrong(what: str, form: str = _FORM) -> ValueError:
+    return ValueError(f"POLITE_REDACT: {what}; accepted is {form}")
+
+
+def _preset(name: object) -> Policy:
+    if not isinstance(name, str) or name not in PRESETS:
+        raise _wrong(f"there is no preset {name!r}")
+    return PRESETS[name]
+
+
+def _mapping(key: str, value: Mapping[str, object]) -> dict[str, object]:
+    part = value.get(key, {})
+    if not isinstance(part, Mapping) or not all(isinstance(name, str) for name in part):
+        raise _wrong(f"{key!r} is {part!r}, no dict of names")
+    return dict(part)
+
+
+def _list(key: str, value: Mapping[str, object]) -> Sequence[object]:
+    part = value.get(key, ())
+    if not isinstance(part, (list, tuple)):
+        raise _wrong(f"{key!r} is {part!r}, no list")
+    return part
+
+
+def _choice(row: object, kinds: Sequence[str]) -> Choice:
+    if not isinstance(row, Mapping) or "action" not in row:
+        raise _wrong(f"'choices' has {row!r}, no dict with an 'action'")
+    unknown = [key for key in row if key not in _OF_CHOICE]
+    if unknown:
+        raise _wrong(f"'choices' has a row with the unknown key {unknown[0]!r} (keys: {', '.join(_OF_CHOICE)})")
+    for key in ("fields", "context"):
+        if not isinstance(row.get(key, "*"), str):
+            raise _wrong(f"'choices' has a row whose {key!r} is {row[key]!r}, no pattern")
+    wanted = {key: row[key] for key in _DEFAULTS if key in row}
+    if isinstance(row["action"], Mapping):
+        wanted = {**wanted, **row["action"]}
+    kind = row.get("kinds", "*")
+    return _acting(
+        "*" if kind == "*" else _kind(kind, kinds), wanted, fields=row.get("fields", "*"), context=row.get("context", "*")
+    )
+
+
+def _acting(kinds: str, wanted: object, fields: str = "*", context: str = "*") -> Choice:
+    parts: Mapping[str, object] = wanted if isinstance(wanted, Mapping) else {"action": wanted}
+    action, text, places, group = (parts.get(key, default) for key, default in _DEFAULTS.items())
+    if not set(parts) <= set(_DEFAULTS):
+        raise _wrong(f"{dict(parts)!r} is no action", _FORM_OF_ACTION)
+    if action not in _ACTIONS:
+        raise _wrong(f"there is no action {action!r} (actions: {', '.join(_ACTIONS)})")
+    if not isinstance(text, str) or (text and not re.fullmatch(r"(?=.{1,32}\Z)[a-z]+(?:-[a-z]+)*", text)):
+        raise _wrong(f"'text' is {text!r}", _FORM_OF_ACTION)
+    if not isinstance(places, int) or isinstance(places, bool) or not 0 <= places <= 8:
+        raise _wrong(f"'places' is {places!r}", _FORM_OF_ACTION)
+    if not isinstance(group, str) or len(group) > 64:
+        raise _wrong(f"'group' is {group!r}", _FORM_OF_ACTION)
+    return Choice(kinds, action, fields, context, text, places, group)
+
+
+_DEFAULTS: dict[str, object] = {"action": None, "text": "", "places": 3, "group": ""}
+
+
+def _kind(name: object, kinds: Sequence[str]) -> str:
+    if not isinstance(name, str) or not (name in _EXPOSURES or any(fnmatchcase(kind, name) for kind in kinds)):
+        raise _wrong(f"no kind is called {name!r} (kinds: {', '.join(kinds)}; or {', '.join(_EXPOSURES)}; or a pattern)")
+    return name
+
+
+def _regions(value: object) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, (list, tuple)) or not value:
+        raise _wrong(f"'regions' is {value!r}, no list of regions")
+    for region in value:
+        if not (isinstance(region, str) and len(region) == 2 and region.isascii() and region.isupper()):
+            raise _wrong(f"'regions' has {region!r}, not two capital letters as in ISO 3166")
+    return tuple(value)
+
+
+def _rules(value: object) -> tuple[Rule, ...]:
+    try:
+        return user_rules(value, KINDS)
+    except ValueError as error:
+        raise ValueError(f"POLITE_REDACT: {error}") from None
+
+
+def _key(value: object, environment: Mapping[str, str]) -> bytes | None:
+    """The secret. What is wrong with it is said without it."""
+    if value is None:
+        return None
+    form = f"a secret of at least {_SHORTEST_KEY} characters, or 'env:NAME' for one in the environment variable NAME"
+    if not isinstance(value, str):
+        raise _wrong(f"'key' is a {type(value).__name__}", form)
+    secret, where = value, "'key'"
+    if value.startswith("env:"):
+        name = value[4:]
+        secret, where = environment.get(name, ""), f"the environment variable {name!r} that 'key' names"
+        if not secret:
+            raise _wrong(f"{where} is not set", form)
+    if len(secret) < _SHORTEST_KEY:
+        raise _wrong(f"{where} has {len(secret)} characters", form)
+    return secret.encode("utf-8", "surrogatepass")
+
+
+def _key_id(value: object) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9_-]{1,32}", value):
+        raise _wrong(f"'key_id' is {value!r}", "1 to 32 letters, digits, hyphens and underscores")
+    return value
