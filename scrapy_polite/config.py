@@ -58,6 +58,9 @@ class Config:
     dns_servers: tuple[str, ...] | None
     dns_timeout: float
     redaction: RedactionPolicy | None
+    """Of items."""
+    log_redaction: RedactionPolicy | None
+    """Of the log, of URLs in the ledger, and of URIs of feeds."""
     images: ImagesConfig | None
     taken: TakenOver
 
@@ -113,6 +116,7 @@ class Config:
             dns_servers=value("POLITE_DNS_SERVERS"),
             dns_timeout=value("POLITE_DNS_TIMEOUT"),
             redaction=value("POLITE_REDACT"),
+            log_redaction=value("POLITE_REDACT_LOGS"),
             images=value("POLITE_IMAGES"),
             taken=TakenOver.from_settings(settings),
         )

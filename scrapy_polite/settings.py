@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
+    from scrapy_polite.redaction.policy import Policy
+
 __all__ = ["BY_NAME", "SETTINGS", "TAKEN_OVER", "Setting"]
 
 T = TypeVar("T")
@@ -52,6 +54,14 @@ class Setting(Generic[T]):
             return self.read(given)
         except forms.FormError as error:
             raise ValueError(f"{self.name} = {given!r}: accepted is {self.accepts}. {error}".rstrip()) from None
+
+
+def _policy_of_logs(value: object) -> Policy | None:
+    try:
+        return policy_from(value)
+    except ValueError as error:
+        # The room of redaction names the setting that it is made for.
+        raise ValueError(str(error).replace("POLITE_REDACT", "POLITE_REDACT_LOGS")) from None
 
 
 SETTINGS: Final[tuple[Setting[Any], ...]] = (
@@ -315,6 +325,14 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
         "What is redacted in items: `secrets` takes API keys and tokens, `gdpr-strict` personal data too, "
         "None switches it off.",
         forms.structured(policy_from),
+    ),
+    Setting(
+        "POLITE_REDACT_LOGS",
+        "secrets",
+        "the name of a preset, a dict as for `POLITE_REDACT`, or None",
+        "What is taken out of the log, of the URLs in the ledger, of the names of stats, and of what spider arguments put into "
+        "the URIs of feeds. None: everything is written as it is. See [redaction](redaction.md#where-else-a-crawl-leaks).",
+        forms.structured(_policy_of_logs),
     ),
     Setting(
         "POLITE_IMAGES",

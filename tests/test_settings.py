@@ -81,6 +81,7 @@ WRONG = [
     ("POLITE_LADDERS", {"error": [30, 10]}),
     ("POLITE_LADDER_JITTER", 2),
     ("POLITE_REDACT", "everything"),
+    ("POLITE_REDACT_LOGS", "everything"),
     ("POLITE_IMAGES", {"sizes": {"small": {"width": -1}}}),
 ]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -97,6 +98,12 @@ class Redactor:
     def from_policy(cls, policy: Policy) -> Redactor:
         """The redactor for this policy, with the default budget."""
         return cls(policy)
+
+    def within(self, budget: Budget) -> Redactor:
+        """The same with another budget for a text; what is compiled is shared."""
+        other = copy(self)
+        other._budget = budget
+        return other
 
     def text(self, text: str, field: str = "", found: Sequence[tuple[str, int, int]] = ()) -> Result:
         """The text without what the policy does not keep in this field (a dotted path such as `agent.email`).
