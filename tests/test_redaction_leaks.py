@@ -20,7 +20,6 @@ from scrapy_polite.redaction.structured import StructuredRedactor
 from scrapy_polite.written import LONGEST, written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 KEY = made_up_keys()["stripe-secret"]
@@ -114,11 +113,11 @@ class Kept(logging.Handler):
 
 
 @pytest.fixture
-def log() -> Iterator[tuple[logging.Logger, Kept]]:
+def log() -> tuple[logging.Logger, Kept]:
     logger, kept = logging.Logger("redacted"), Kept()
     kept.addFilter(LogFilter(written(PRESETS["secrets"]), StructuredRedactor(Redactor(PRESETS["gdpr-strict"]))))
     logger.addHandler(kept)
-    yield logger, kept
+    return logger, kept
 
 
 def test_a_record_without_a_value_stays_as_it_was(log: tuple[logging.Logger, Kept]) -> None:
