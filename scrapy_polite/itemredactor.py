@@ -26,12 +26,12 @@ from scrapy_polite.redaction.fieldnames import kind_of
 from scrapy_polite.redaction.leaves import joined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from scrapy_polite.redaction.engine import Result
     from scrapy_polite.redaction.structured import Span, StructuredRedactor
 
-__all__ = ["ItemRedactor", "TooLong", "is_heavy"]
+__all__ = ["ItemRedactor", "TooLong", "is_heavy", "texts_of"]
 
 MOST: Final = 1_000_000
 """Values in one item, at most. Lists that share their parts can have more than there is time for."""
@@ -113,7 +113,7 @@ class ItemRedactor:
         """The fields that are to be set (or `_GONE`), by name."""
         changes: dict[str, object] = {}
         for name, value in list(adapter.items()):
-            encoding = adapter.get_field_meta(name).get("encoding") if isinstance(value, _BYTES) else None
+            encoding = _declared(adapter, name) if isinstance(value, _BYTES) else None
             new = self._field(value, joined(path, str(name)), depth, encoding)
             if new is not value:
                 changes[name] = new
@@ -281,6 +281,13 @@ class ItemRedactor:
         return cast("type[list[object]]", type(value))(new)
 
 
+def _declared(adapter: ItemAdapter, name: str) -> object:
+    """The encoding that a field's metadata declares, for bytes; None if there is none."""
+    meta = adapter.get_field_meta(name)
+    extra = meta.get("json_schema_extra")  # what pydantic has room for
+    return meta.get("encoding") or (extra.get("encoding") if isinstance(extra, Mapping) else None)
+
+
 def _why(result: Result) -> str:
     if result.dropped == "policy":
         return "the policy drops fields with what was found in it"
@@ -339,3 +346,22 @@ def is_heavy(item: object, characters: int, values: int) -> bool:
         if length > characters or seen + len(waiting) > values:
             return True
     return False
+
+
+def texts_of(item: object) -> Iterator[tuple[str, str]]:
+    """The texts of an item, each with its field; at most as many values, and as deep, as an `ItemRedactor` looks at."""
+    waiting: deque[tuple[object, str, int]] = deque([(item, "", 0)])
+    for _ in range(MOST):
+        if not waiting:
+            return
+        value, field, depth = waiting.popleft()
+        if isinstance(value, str):
+            yield value, field
+        elif isinstance(value, (*_PLAIN, *_BYTES)) or depth > DEEPEST:
+            continue
+        elif isinstance(value, Mapping) and not isinstance(value, Item):
+            waiting.extend((inner, joined(field, str(name)), depth + 1) for name, inner in value.items())
+        elif isinstance(value, _SERIES):
+            waiting.extend((inner, field, depth + 1) for inner in value)
+        elif ItemAdapter.is_item(value):
+            waiting.extend((inner, joined(field, name), depth + 1) for name, inner in ItemAdapter(value).items())

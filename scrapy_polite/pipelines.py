@@ -11,30 +11,39 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from itemadapter import ItemAdapter
+from scrapy import signals
 from scrapy.exceptions import DropItem, NotConfigured
 from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import DeferredSemaphore
 from twisted.internet.threads import deferToThread
 
-from scrapy_polite.itemredactor import ItemRedactor, TooLong, is_heavy
+from scrapy_polite.itemredactor import ItemRedactor, TooLong, is_heavy, texts_of
+from scrapy_polite.ner import KINDS, NamePool
 from scrapy_polite.redaction import Budget, Redactor
 from scrapy_polite.redaction.structured import StructuredRedactor
 from scrapy_polite.settings import BY_NAME
+from scrapy_polite.switching import switching_often
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Mapping, Sequence
 
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
     from typing_extensions import Self
 
+    from scrapy_polite.ner import NerOptions
     from scrapy_polite.redaction import Policy
+    from scrapy_polite.redaction.structured import Span
 
 __all__ = ["RedactionPipeline"]
 
 logger = logging.getLogger(__name__)
 
-INLINE: Final = 32 * 1024
-"""Characters of text from which on an item goes to the thread pool."""
+INLINE_KEYS: Final = 64 * 1024
+"""Characters of text from which on an item goes to the thread pool, where only keys are looked for: 1.5 ms on a page."""
+
+INLINE_PEOPLE: Final = 8 * 1024
+"""And where people's data is looked for as well: 2.3 ms on a page full of phone numbers."""
 
 INLINE_VALUES: Final = 1_000
 """And values."""
@@ -48,6 +57,9 @@ INLINE_BUDGET: Final = Budget(base=100_000, per_character=2)
 FIELDS: Final = 100
 """Names of fields in the stats, at most: items whose fields are named by pages have no end of them."""
 
+# What a model could find something in.
+_LETTERS = re.compile(r"[^\W\d_]{2}")
+
 _NAME = re.compile(r"[A-Za-z0-9_. -]{1,60}")
 
 
@@ -57,25 +69,39 @@ class RedactionPipeline:
     Raises NotConfigured if POLITE_REDACT is None, ValueError if it is wrong or needs an extra that is not installed.
     """
 
-    def __init__(self, redactor: Redactor, stats: StatsCollector) -> None:
+    def __init__(self, redactor: Redactor, stats: StatsCollector, names: NamePool | None = None) -> None:
         self._redactor = StructuredRedactor(redactor)
         self._quick = StructuredRedactor(redactor.within(INLINE_BUDGET))
+        self._inline = INLINE_PEOPLE if self._redactor.reads_inside else INLINE_KEYS
         self._stats = stats
         self._said: set[tuple[str, str]] = set()
         self._named: set[str] = set()
+        self._names = names
+        # So many threads wait for an answer, and others are left for other work.
+        self._asking = DeferredSemaphore(names.options.processes) if names else None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         policy: Policy | None = BY_NAME["POLITE_REDACT"].value(crawler.settings)
         if policy is None:
             raise NotConfigured("POLITE_REDACT is None: items are passed on as they are")
-        return cls(Redactor.from_policy(policy), crawler.stats)
+        redactor = Redactor.from_policy(policy)
+        options: NerOptions | None = BY_NAME["POLITE_NER"].value(crawler.settings)
+        if options is None or not any(policy.wants(kind) for kind in KINDS):
+            if options is not None:
+                logger.warning("POLITE_NER does nothing: POLITE_REDACT keeps names and postal addresses in every field")
+            return cls(redactor, crawler.stats)
+        names = NamePool(options)
+        crawler.signals.connect(names.close, signals.engine_stopped)
+        return cls(redactor, crawler.stats, names)
 
     def process_item(self, item: object) -> object | Awaitable[object]:
-        """The item at once; for one that takes longer an awaitable, while a thread does the work."""
+        """The item at once; for one that takes longer an awaitable, while threads and processes do the work."""
         if not ItemAdapter.is_item(item):
             raise DropItem(f"a {type(item).__qualname__} is no item that can be redacted")
-        if is_heavy(item, INLINE, INLINE_VALUES):
+        if self._names is not None:
+            return self._with_names(item, self._names)
+        if is_heavy(item, self._inline, INLINE_VALUES):
             return self._in_thread(item)
         work = ItemRedactor(self._quick)
         try:
@@ -85,9 +111,23 @@ class RedactionPipeline:
         self._count(work)
         return redacted
 
-    async def _in_thread(self, item: object) -> object:
-        work = ItemRedactor(self._redactor)
-        redacted = await maybe_deferred_to_future(deferToThread(work.item, item))
+    async def _with_names(self, item: object, names: NamePool) -> object:
+        assert self._asking is not None
+        policy = self._redactor.redactor.policy
+        texts = [
+            text
+            for text, field in texts_of(item)
+            if _LETTERS.search(text) and any(policy.action(field, kind) != "keep" for kind in KINDS)
+        ]
+        if not texts:
+            return await self._in_thread(item)
+        spans = await maybe_deferred_to_future(self._asking.run(deferToThread, names.spans, texts))
+        return await self._in_thread(item, spans)
+
+    async def _in_thread(self, item: object, spans: Mapping[str, Sequence[Span] | None] | None = None) -> object:
+        work = ItemRedactor(self._redactor, spans)
+        with switching_often():
+            redacted = await maybe_deferred_to_future(deferToThread(work.item, item))
         self._count(work)
         return redacted
 

@@ -16,6 +16,7 @@ from scrapy_polite import forms
 from scrapy_polite.guard.policy import DEFAULT_PORTS
 from scrapy_polite.images.policy import images_from
 from scrapy_polite.limits.kinds import DEFAULT_COSTS
+from scrapy_polite.ner import ner_from
 from scrapy_polite.redaction.policyforms import policy_from
 from scrapy_polite.throttles import TAKEN_OVER
 
@@ -325,6 +326,15 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
         "What is redacted in items: `secrets` takes API keys and tokens, `gdpr-strict` personal data too, "
         "None switches it off.",
         forms.structured(policy_from),
+    ),
+    Setting(
+        "POLITE_NER",
+        None,
+        "None, the name of a model, or a dict with a `model`",
+        "A language model that looks for names and postal addresses in the texts of items, where `POLITE_REDACT` does not keep "
+        "them; needs the extra `[ner]` and a model of spaCy's. In the dict also `language`, `processes`, `max_characters` and "
+        "`timeout`. See [redaction](redaction.md#names-and-addresses-in-running-text).",
+        forms.structured(ner_from),
     ),
     Setting(
         "POLITE_REDACT_LOGS",

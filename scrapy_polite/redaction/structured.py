@@ -69,14 +69,14 @@ class _Dropped(Exception):  # noqa: N818  (the reason for which the whole text i
 class StructuredRedactor:
     """As `Redactor`, for texts that may have a structure. From any thread."""
 
-    __slots__ = ("_by_field", "_reads_inside", "_redactor")
+    __slots__ = ("_by_field", "_redactor", "reads_inside")
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         policy = redactor.policy
         people = (kind for kind, exposure in KINDS.items() if exposure == "personal")
         self._by_field = tuple(dict.fromkeys(choice.fields.lower() for choice in policy.choices if choice.fields != "*"))
-        self._reads_inside = bool(self._by_field or policy.rules) or any(policy.wants(kind) for kind in people)
+        self.reads_inside = bool(self._by_field or policy.rules) or any(policy.wants(kind) for kind in people)
 
     @property
     def redactor(self) -> Redactor:
@@ -88,7 +88,7 @@ class StructuredRedactor:
         Positions of findings are those in the text that was given. A value that has to go as a whole, and is no whole
         field of an item, becomes `null`.
         """
-        if self._reads_inside:
+        if self.reads_inside:
             try:
                 parts = list(self._parts(text, field, found, DEEPEST))
             except _Dropped as reason:
