@@ -11,7 +11,11 @@ from scrapy_polite.redaction import Budget, Redactor, pieces, policy_from
 from scrapy_polite.redaction.pieces import redacted_pieces, redacted_text
 
 KEYS = list(made_up_keys().values())
-PLANTED = [*KEYS, *["jo@x.example", "020 7946 0958", "jo&#64;x.example", "lorem ipsum", "a=b&c", "AIza"] * 3]
+PLANTED = [
+    *KEYS,
+    *["jo@x.example", "020 7946 0958", "jo&#64;x.example", "AIza", "a=b&c"] * 3,
+    *["lorem ipsum dolor sit amet"] * 60,
+]
 
 
 @pytest.fixture(autouse=True)
@@ -34,17 +38,17 @@ def test_pieces_find_what_the_whole_finds_wherever_they_meet(preset: str, betwee
     whole = redactor(preset).text(text)
     assert redacted_text(redactor(preset), text) == whole
     assert len(list(redacted_pieces(redactor(preset), [text]))) > 5
-    assert len(whole.findings) > 500
+    assert len(whole.findings) > 300
 
 
 def test_a_stream_may_come_in_chunks_of_any_length() -> None:
-    text = "".join(f"<p>{n} jo{n}@x.example</p>" for n in range(3_000))
+    text = "".join(f"<p>{n} jo{n}@x.example</p>" for n in range(2_000))
     for size in (1, 1_000, 10**9):
         chunks = (text[at : at + size] for at in range(0, len(text), size))
         results = list(redacted_pieces(redactor(), chunks))
         assert "".join(result.text for result in results) == redactor().text(text).text
         found = [one for result in results for one in result.findings]
-        assert [text[one.start : one.end] for one in found] == [f"jo{n}@x.example" for n in range(3_000)]
+        assert [text[one.start : one.end] for one in found] == [f"jo{n}@x.example" for n in range(2_000)]
     assert list(redacted_pieces(redactor(), [])) == []
 
 

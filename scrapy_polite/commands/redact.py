@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -67,7 +68,7 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
                     good = False
                     sys.stderr.write(f"A part of it could not be checked, and is left out: {result.dropped}\n")
                 if not options.json:
-                    yield (DROPPED_TEXT if result.dropped else result.text).encode(encoding, errors)
+                    yield result.text.encode(encoding, errors)
                     continue
                 for one in result.findings:
                     found = {"kind": one.kind, "start": one.start, "end": one.end, "action": one.action}
@@ -124,7 +125,8 @@ def _decoded(read: Callable[[int], bytes]) -> tuple[str, str, Iterator[str]]:
 
 
 def _results(redactor: StructuredRedactor, chunks: Iterable[str], field: str) -> Iterator[Result]:
-    """One for all of a short input; for a longer one, one a line if its lines are JSON, else one a piece."""
+    """One for all of a short input; for a longer one, one a line if its lines are JSON, else one a piece. Also one that is
+    dropped has the text that is to be written."""
     source = iter(chunks)
     held: list[str] = []
     length = 0
@@ -134,7 +136,7 @@ def _results(redactor: StructuredRedactor, chunks: Iterable[str], field: str) ->
         if length > WHOLE:
             break
     else:
-        yield redactor.text("".join(held), field)
+        yield _written(redactor.text("".join(held), field))
         return
     beginning = "".join(held)
     line, _, _ = beginning.partition("\n")
@@ -142,7 +144,11 @@ def _results(redactor: StructuredRedactor, chunks: Iterable[str], field: str) ->
     if line.strip() == "[" or looks_like_json(line):
         yield from _by_line(redactor, rest, field)
     else:
-        yield from redacted_pieces(redactor.redactor, rest, field)
+        yield from map(_written, redacted_pieces(redactor.redactor, rest, field))
+
+
+def _written(result: Result, instead: str = DROPPED_TEXT, behind: str = "") -> Result:
+    return replace(result, text=(instead if result.dropped else result.text) + behind)
 
 
 def _again(beginning: str, source: Iterator[str]) -> Iterator[str]:
@@ -157,11 +163,8 @@ def _by_line(redactor: StructuredRedactor, chunks: Iterable[str], field: str) ->
     for line in _lines(chunks):
         body = line.rstrip().removesuffix(",")
         result = redactor.text(body, field)
-        text = DROPPED_TEXT if result.dropped else result.text
-        findings = tuple(
-            type(one)(one.kind, one.start + offset, one.end + offset, one.action, one.certain) for one in result.findings
-        )
-        yield type(result)(text + line[len(body) :], findings, None if result.dropped == "policy" else result.dropped)
+        findings = tuple(replace(one, start=one.start + offset, end=one.end + offset) for one in result.findings)
+        yield replace(_written(result, f'"{DROPPED_TEXT}"', line[len(body) :]), findings=findings)
         offset += len(line)
 
 

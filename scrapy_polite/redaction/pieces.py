@@ -94,7 +94,11 @@ def _cut(redactor: Redactor, held: str, size: int, field: str, spans: Sequence[S
     """Where to cut, shortly before `size`; None if nothing there is known to be safe."""
     first = size - BEFORE
     window = held[first : size + BEHIND]
-    near = [(kind, max(0, start - first), end - first) for kind, start, end in spans if first < end and start < size + BEHIND]
+    near = [
+        (kind, max(0, start - first), min(end - first, len(window)))
+        for kind, start, end in spans
+        if first < end and start < first + len(window)
+    ]
     seen = redactor.text(window, field, near)
     if seen.dropped not in (None, "policy"):
         return None
