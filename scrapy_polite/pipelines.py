@@ -22,7 +22,6 @@ from scrapy_polite.ner import KINDS, NamePool
 from scrapy_polite.redaction import Budget, Redactor
 from scrapy_polite.redaction.structured import StructuredRedactor
 from scrapy_polite.settings import BY_NAME
-from scrapy_polite.switching import switching_often
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping, Sequence
@@ -126,8 +125,7 @@ class RedactionPipeline:
 
     async def _in_thread(self, item: object, spans: Mapping[str, Sequence[Span] | None] | None = None) -> object:
         work = ItemRedactor(self._redactor, spans)
-        with switching_often():
-            redacted = await maybe_deferred_to_future(deferToThread(work.item, item))
+        redacted = await maybe_deferred_to_future(deferToThread(work.item, item))
         self._count(work)
         return redacted
 

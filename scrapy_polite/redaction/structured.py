@@ -1,9 +1,8 @@
 """Redacts texts that have a structure of their own: JSON, JSON in a JSON string, and the JSON scripts of an HTML page.
 
-What is put in is legal in any of them, so a text stays valid whoever redacts it; but for two things its structure has to
-be known. A policy by field goes into the keys (`page.contact.phone`), as it does where the same JSON was parsed. And a
-number stays a number: digits without quotes are an id as often as a phone number, so only a number in a field that is
-named for what it holds is touched.
+What is put in is legal in any of them, so a text stays valid whoever redacts it. But a policy by field goes into the keys
+(`page.contact.phone`), as it does where the same JSON was parsed, and a number in a field that is named for what it holds
+(`geo.latitude`) is rounded, or goes.
 
 So the values that stand in such fields are redacted one by one, and everything around them, with marks in their places,
 in one go as any text. A policy that knows no fields and no people's data needs none of this, and pays nothing for it.
@@ -41,8 +40,8 @@ _JSON_TYPE = re.compile(
 DEEPEST: Final = 4
 """JSON texts inside JSON strings. What is nested deeper is read as text; each level doubles the backslashes."""
 
-_BARE: Final = 6
-"""Characters of a number from which on it could be taken for a value, and is kept from that."""
+LONGEST_NUMBER: Final = 40
+"""Characters of a number that may mean something."""
 
 # Characters of a value that a name alone can give away.
 _CONTEXTUAL_SHORTEST: Final = 8
@@ -133,8 +132,8 @@ class StructuredRedactor:
         raw = text[leaf.start : leaf.end]
         kind = kind_of(leaf.path)
         if leaf.what == "number":
-            if kind is None or len(raw) > 40:
-                return _Part(leaf.start, leaf.end, raw) if len(raw) >= _BARE else None
+            if kind is None or len(raw) > LONGEST_NUMBER:
+                return None
             number = json.loads(raw)
             return self._whole(leaf, raw, kind, number, self._redactor.whole(kind, number, leaf.path))
         inside = depth and looks_like_json(raw, 1, len(raw) - 1)
