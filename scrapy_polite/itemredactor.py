@@ -218,7 +218,8 @@ class ItemRedactor:
         return self._search(text, field)
 
     def _search(self, text: str, field: str) -> str:
-        spans = self._spans.get(text, ())
+        # The hash of a long text takes milliseconds.
+        spans = self._spans.get(text, ()) if self._spans else ()
         if spans is None:
             raise _Unchecked("names could not be looked for in it")
         result = self._redactor.named(field.rpartition(".")[2], text, field, spans)

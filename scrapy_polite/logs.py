@@ -34,6 +34,7 @@ __all__ = ["LogFilter", "LogRedaction"]
 SECONDS: Final = 0.003
 """For an item in a message."""
 
+_SEEN: Final = "redacted_by"
 _TEXTS: Final = logging.Formatter()
 
 
@@ -51,7 +52,7 @@ class LogFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """True. Several handlers share a record; the first of them has it redacted."""
-        seen: list[LogFilter] = record.__dict__.setdefault("polite_redacted_by", [])
+        seen: list[LogFilter] = record.__dict__.setdefault(_SEEN, [])
         if self not in seen:
             seen.append(self)
             try:

@@ -43,6 +43,8 @@ DEEPEST: Final = 4
 LONGEST_NUMBER: Final = 40
 """Characters of a number that may mean something."""
 
+_STEP: Final = 256 * 1024
+
 # Characters of a value that a name alone can give away.
 _CONTEXTUAL_SHORTEST: Final = 8
 _CONTEXTUAL_LONGEST: Final = 512
@@ -107,7 +109,10 @@ class StructuredRedactor:
         before = f'"{name[-64:]}":"'
         moved = [(kind, start + len(before), end + len(before)) for kind, start, end in found]
         result = self._redactor.text(f'{before}{value}"', field, moved)
-        if result.dropped or not result.findings or not (result.text.startswith(before) and result.text.endswith('"')):
+        if not result.findings and not result.dropped:
+            # Nothing is in it without its name either, unless it has an inside.
+            return None if self.reads_inside and value[0] in "{[<" else Result(value)
+        if result.dropped or not (result.text.startswith(before) and result.text.endswith('"')):
             return None
         findings = (replace(one, start=one.start - len(before), end=one.end - len(before)) for one in result.findings)
         return Result(result.text[len(before) : -1], tuple(findings))
@@ -245,14 +250,23 @@ def _regions(text: str) -> Iterator[tuple[int, int]]:
         return
     # Found by `find`, which is fast: an expression would keep Python's lock over a long page. In mixed case they are text.
     for script in ("<script", "<SCRIPT"):
-        at = text.find(script)
+        at = _find(text, script, 0)
         while at >= 0:
             end = at + len(script)
             if tag := _JSON_TYPE.match(text, end):
-                closed = text.find(f"</{script[1:]}", tag.end())
+                closed = _find(text, f"</{script[1:]}", tag.end())
                 end = closed if closed >= 0 else len(text)
                 yield tag.end(), end
-            at = text.find(script, end)
+            at = _find(text, script, end)
+
+
+def _find(text: str, what: str, start: int) -> int:
+    """As `text.find`, in steps of which none keeps Python's lock for long."""
+    for at in range(start, len(text), _STEP):
+        found = text.find(what, at, at + _STEP + len(what) - 1)
+        if found >= 0:
+            return found
+    return -1
 
 
 def _inside(spans: Sequence[Span], leaf: Leaf, value: str, exact: bool) -> list[Span]:
