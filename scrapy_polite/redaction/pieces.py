@@ -7,7 +7,9 @@ before it. So a value is found wherever it stands, and what is put in is what on
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import replace
+from heapq import nlargest
 from typing import TYPE_CHECKING, Final
 
 from scrapy_polite.redaction.engine import Result
@@ -72,7 +74,7 @@ def redacted_pieces(redactor: Redactor, chunks: Iterable[str], field: str = "", 
             more.append(chunk or "")
             length += len(more[-1])
         held = "".join(more)
-        spans = [(kind, start - offset, end - offset) for kind, start, end in found if end > offset]
+        spans = [(kind, start - offset, end - offset) for kind, start, end in found if start >= offset]
         at: int | None = len(held)
         if length > size + BEHIND:
             at = _cut(redactor, held, size, field, spans)
@@ -105,10 +107,19 @@ def _cut(redactor: Redactor, held: str, size: int, field: str, spans: Sequence[S
     places = [place.end() for place in _BREAK.finditer(window, BEFORE // 2, BEFORE)]
     edges = (edge for one in seen.findings for edge in (one.start, one.end))
     places += [edge for edge in edges if BEFORE // 2 <= edge <= BEFORE] or [BEFORE // 2]
-    free = [place for place in places if not any(one.start < place < one.end for one in seen.findings)]
+    starts, ends = [one.start for one in seen.findings], [one.end for one in seen.findings]
+
+    def room(place: int) -> int:
+        """Characters up to the next value; 0 inside of one."""
+        after = bisect_left(starts, place)
+        if after and ends[after - 1] > place:
+            return 0
+        return starts[after] - place + 1 if after < len(starts) else len(window)
+
     # The farther the next value, the less it can have to do with what is before the cut.
-    free.sort(key=lambda place: min((one.start - place for one in seen.findings if one.start >= place), default=len(window)))
-    for place in free[: -CANDIDATES - 1 : -1]:
+    for place in nlargest(CANDIDATES, places, room):
+        if not room(place):
+            return None
         behind = [(kind, start - place, end - place) for kind, start, end in near if start >= place]
         alone = redactor.text(window[place:], field, behind)
         expected = [(one.kind, one.start - place, one.end - place) for one in seen.findings if one.start >= place]
