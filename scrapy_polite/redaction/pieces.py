@@ -77,12 +77,14 @@ def redacted_pieces(redactor: Redactor, chunks: Iterable[str], field: str = "", 
         spans = [(kind, start - offset, end - offset) for kind, start, end in found if start >= offset]
         at: int | None = len(held)
         if length > size + BEHIND:
-            at = _cut(redactor, held, size, field, spans)
-            if at is None and size < LONGEST:
+            at, growing = _cut(redactor, held, size, field, spans)
+            if at is None and growing and size < LONGEST:
                 size *= 2
                 continue
         if at is None:
-            at, result = size, Result("", (), "over_budget")
+            # What comes after it begins where no value goes on, as a rule: of one that does, the end is left.
+            at = max((place.end() for place in _BREAK.finditer(held, size - BEFORE, size)), default=size)
+            result = Result("", (), "over_budget")
         elif held:
             result = redactor.text(held[:at], field, [span for span in spans if span[2] <= at])
         else:
@@ -92,8 +94,8 @@ def redacted_pieces(redactor: Redactor, chunks: Iterable[str], field: str = "", 
         held, offset, size = held[at:], offset + at, PIECE
 
 
-def _cut(redactor: Redactor, held: str, size: int, field: str, spans: Sequence[Span]) -> int | None:
-    """Where to cut, shortly before `size`; None if nothing there is known to be safe."""
+def _cut(redactor: Redactor, held: str, size: int, field: str, spans: Sequence[Span]) -> tuple[int | None, bool]:
+    """Where to cut, shortly before `size`; None if nothing there is known to be safe, and whether a longer piece may help."""
     first = size - BEFORE
     window = held[first : size + BEHIND]
     near = [
@@ -103,7 +105,7 @@ def _cut(redactor: Redactor, held: str, size: int, field: str, spans: Sequence[S
     ]
     seen = redactor.text(window, field, near)
     if seen.dropped not in (None, "policy"):
-        return None
+        return None, False
     places = [place.end() for place in _BREAK.finditer(window, BEFORE // 2, BEFORE)]
     edges = (edge for one in seen.findings for edge in (one.start, one.end))
     places += [edge for edge in edges if BEFORE // 2 <= edge <= BEFORE] or [BEFORE // 2]
@@ -119,10 +121,10 @@ def _cut(redactor: Redactor, held: str, size: int, field: str, spans: Sequence[S
     # The farther the next value, the less it can have to do with what is before the cut.
     for place in nlargest(CANDIDATES, places, room):
         if not room(place):
-            return None
+            break
         behind = [(kind, start - place, end - place) for kind, start, end in near if start >= place]
         alone = redactor.text(window[place:], field, behind)
         expected = [(one.kind, one.start - place, one.end - place) for one in seen.findings if one.start >= place]
         if [(one.kind, one.start, one.end) for one in alone.findings] == expected:
-            return first + place
-    return None
+            return first + place, True
+    return None, True
