@@ -39,6 +39,8 @@ MOST: Final = 1_000_000
 DEEPEST: Final = 50
 """Containers inside containers, at most. Deeper is a loop, or an attack."""
 
+EXTRA: Final = "__pydantic_extra__"
+
 # What has no text in it. Enum members are written in the program, not found in pages.
 _PLAIN = (Number, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, Enum, UUID, type(None))
 _SERIES = (list, tuple, set, frozenset, deque)
@@ -117,6 +119,12 @@ class ItemRedactor:
             new = self._field(value, joined(path, str(name)), depth, encoding)
             if new is not value:
                 changes[name] = new
+        # What a pydantic model has beyond its fields: exporters do not see it, its own methods do.
+        extra = getattr(adapter.item, EXTRA, None)
+        if extra:
+            new = self._field(extra, path, depth)
+            if new is not extra:
+                changes[EXTRA] = {} if new is _GONE else new
         return changes
 
     def _field(self, value: object, field: str, depth: int, encoding: object = None) -> object:

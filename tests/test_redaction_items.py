@@ -60,6 +60,18 @@ def test_pydantic_models_keep_their_class_whatever_they_check(kind: type[Model])
     assert answer.model_dump()["title"] == f"k={GONE}"
 
 
+class Open(pydantic.BaseModel, extra="allow"):
+    title: str
+
+
+def test_what_a_pydantic_model_has_beyond_its_fields_is_redacted_too() -> None:
+    answer = redacted({"page": Open(title="a", more=[MAIL], key=KEY)})["page"]
+    assert answer.model_dump() == {"title": "a", "more": ["~redacted-email~"], "key": GONE}
+    plain = Open(title="a", more=1)
+    assert redacted(plain) is plain
+    assert redacted(Open(title="a", more=object(), n=1)).model_dump() == {"title": "a", "n": 1}
+
+
 def test_a_field_of_a_pydantic_model_is_dropped_by_policy() -> None:
     answer = redacted(Frozen(title=KEY, parts=[1]), {"kinds": {"stripe-secret": "drop"}})
     assert not hasattr(answer, "title")

@@ -14,9 +14,11 @@ from scrapy_polite.commands.words import plural, seen, span
 from scrapy_polite.config import Config
 from scrapy_polite.puttingoff import owner_of
 from scrapy_polite.stores.base import StoreError
+from scrapy_polite.written import written
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from scrapy.settings import BaseSettings
 
@@ -49,7 +51,7 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
         return 1
     owner = owner_of(settings["BOT_NAME"], options.spider) if options.spider else None
     try:
-        return _run(store, owner, options)
+        return _run(store, owner, options, written(config.log_redaction).text if config.log_redaction else str)
     except StoreError as error:
         sys.stderr.write(f"The store cannot answer: {error}\n")
         return 1
@@ -57,7 +59,7 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
         store.close()
 
 
-def _run(store: Store, owner: str | None, options: argparse.Namespace) -> int:
+def _run(store: Store, owner: str | None, options: argparse.Namespace, shown: Callable[[str], str]) -> int:
     rows = store.deferred(owner, options.key, ALL)
     if options.export:
         try:
@@ -76,7 +78,7 @@ def _run(store: Store, owner: str | None, options: argparse.Namespace) -> int:
     elif options.json:
         sys.stdout.write("".join(f"{json.dumps(_as_json(row))}\n" for row in rows))
     else:
-        sys.stdout.write(_as_text(rows, time.time()))
+        sys.stdout.write(_as_text(rows, time.time(), shown))
     return 0
 
 
@@ -99,7 +101,7 @@ def _as_json(row: Deferred) -> dict[str, Any]:
     }
 
 
-def _as_text(rows: list[Deferred], now: float) -> str:
+def _as_text(rows: list[Deferred], now: float, shown: Callable[[str], str]) -> str:
     if not rows:
         return "Put off: nothing\n"
     lines = [f"Put off: {plural(len(rows), 'request')}"]
@@ -109,7 +111,7 @@ def _as_text(rows: list[Deferred], now: float) -> str:
     for row in rows[:SHOWN]:
         wait = f"not before {span(row.not_before - now)} from now" if row.not_before > now else "free"
         taken = f", taken by {row.run}" if row.run and row.until > now else ""
-        lines.append(f"  {row.method} {seen(row.url)}  {wait}{taken}")
+        lines.append(f"  {row.method} {seen(shown(row.url))}  {wait}{taken}")
     if len(rows) > SHOWN:
         lines.append(f"  and {len(rows) - SHOWN} more: --json shows all")
     return "\n".join(lines) + "\n"
