@@ -17,10 +17,9 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from scrapy_polite.itemredactor import ItemRedactor, TooLong
-from scrapy_polite.redaction import Redactor
 from scrapy_polite.redaction.structured import StructuredRedactor
 from scrapy_polite.settings import BY_NAME
-from scrapy_polite.written import BUDGET, written
+from scrapy_polite.written import BUDGET, redactor_of, written
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -100,7 +99,7 @@ class LogRedaction:
     def __init__(self, crawler: Crawler, logs: Policy, items: Policy | None) -> None:
         self._crawler = crawler
         self._written = written(logs)
-        redactor = None if items is None else StructuredRedactor(Redactor(items, BUDGET))
+        redactor = None if items is None else StructuredRedactor(redactor_of(items).within(BUDGET))
         self._filter = LogFilter(self._written, redactor)
         self._handlers: list[logging.Handler] = []
         self._install()

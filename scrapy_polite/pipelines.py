@@ -19,9 +19,10 @@ from twisted.internet.threads import deferToThread
 
 from scrapy_polite.itemredactor import ItemRedactor, TooLong, is_heavy, texts_of
 from scrapy_polite.ner import KINDS, NamePool
-from scrapy_polite.redaction import Budget, Redactor
+from scrapy_polite.redaction import Budget
 from scrapy_polite.redaction.structured import StructuredRedactor
 from scrapy_polite.settings import BY_NAME
+from scrapy_polite.written import redactor_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping, Sequence
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from scrapy_polite.ner import NerOptions
-    from scrapy_polite.redaction import Policy
+    from scrapy_polite.redaction import Policy, Redactor
     from scrapy_polite.redaction.structured import Span
 
 __all__ = ["RedactionPipeline"]
@@ -87,7 +88,7 @@ class RedactionPipeline:
         policy: Policy | None = BY_NAME["POLITE_REDACT"].value(crawler.settings)
         if policy is None:
             raise NotConfigured("POLITE_REDACT is None: items are passed on as they are")
-        redactor = Redactor.from_policy(policy)
+        redactor = redactor_of(policy)
         options: NerOptions | None = BY_NAME["POLITE_NER"].value(crawler.settings)
         if options is None or not any(policy.wants(kind) for kind in KINDS):
             if options is not None:

@@ -12,7 +12,7 @@ from scrapy_polite.redaction.structured import StructuredRedactor
 if TYPE_CHECKING:
     from scrapy_polite.redaction import Policy
 
-__all__ = ["BUDGET", "Written", "written"]
+__all__ = ["BUDGET", "Written", "redactor_of", "written"]
 
 LONGEST: Final = 16 * 1024
 """Characters of a message or a traceback: of longer ones the beginning is written. Items are logged whole, however long."""
@@ -21,13 +21,20 @@ BUDGET: Final = Budget(base=200_000, per_character=4)
 """For one message: about 3 ms."""
 
 
+@lru_cache(maxsize=16)
+def redactor_of(policy: Policy) -> Redactor:
+    """One redactor for each policy, whoever asks: compiling takes longer than the start of a crawl should. Raises ValueError if
+    the policy needs an extra that is not installed."""
+    return Redactor.from_policy(policy)
+
+
 class Written:
     """Texts as they may be written, by one policy. From any thread."""
 
     __slots__ = ("_redactor",)
 
     def __init__(self, policy: Policy) -> None:
-        self._redactor = Redactor(policy, BUDGET)
+        self._redactor = redactor_of(policy).within(BUDGET)
 
     def text(self, text: str) -> str:
         """The text without what the policy takes out; cut where it is very long."""
@@ -46,5 +53,5 @@ class Written:
 
 @lru_cache(maxsize=16)
 def written(policy: Policy) -> Written:
-    """One for each policy: compiling takes longer than a crawl's start should."""
+    """One for each policy."""
     return Written(policy)
