@@ -161,6 +161,19 @@ def test_policy_and_counts_are_the_same_for_what_was_parsed_and_what_was_not() -
         assert one.fields == {"page": 2}
 
 
+def test_a_value_that_only_its_name_gives_away_is_found_where_the_name_is_a_field() -> None:
+    hidden = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
+    rule = {"kind": "acme-key", "words": "acme|maps_key", "shape": "[0-9a-f]{32}", "validator": "random"}
+    policy = {"rules": [rule], "fields": {"*.kept": "keep"}}
+    data = {"mapsKey": hidden, "sku": hidden, "inner": {"acme": [hidden, f"{hidden} "], "kept": {"mapsKey": hidden}}}
+    gone = "~redacted-acme-key~"
+    answer = redacted({"page": data, "text": json.dumps(data)}, policy)
+    expected = {**data, "mapsKey": gone, "inner": {"acme": [gone, f"{hidden} "], "kept": {"mapsKey": gone}}}
+    assert answer["page"] == expected
+    assert json.loads(answer["text"])["mapsKey"] == gone
+    assert json.loads(answer["text"])["sku"] == hidden
+
+
 # -- how much is done at once
 
 
