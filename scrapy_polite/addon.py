@@ -24,7 +24,9 @@ from scrapy_polite.breathing import BreathingMiddleware
 from scrapy_polite.config import Config
 from scrapy_polite.errors import said_at_start
 from scrapy_polite.extensions import HIGH, PoliteExtension
+from scrapy_polite.feeduris import redact_feed_uris
 from scrapy_polite.handlers import HANDLERS
+from scrapy_polite.logs import LogRedaction
 from scrapy_polite.media import PoliteImagesPipeline
 from scrapy_polite.middleware import ListenerMiddleware
 from scrapy_polite.pipelines import RedactionPipeline
@@ -124,6 +126,9 @@ class Addon:
         _replace_builtin(settings, "DOWNLOADER_MIDDLEWARES", HttpProxyMiddleware, PoliteHttpProxyMiddleware)
         for builtin, ours in REPLACED.items():
             _replace_builtin(settings, "DOWNLOADER_MIDDLEWARES", builtin, ours)
+        if config.log_redaction is not None:
+            settings.setdefault_in_component_priority_dict("EXTENSIONS", LogRedaction, -20)
+            redact_feed_uris(settings, config.log_redaction)
         if config.redaction is not None:
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", RedactionPipeline, 700)
         if config.images is not None and settings.get("IMAGES_STORE") and not _has_images_pipeline(settings):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from scrapy_polite.images.policy import ImagesConfig
     from scrapy_polite.naming.buckets import Stores
+    from scrapy_polite.ner import NerOptions
     from scrapy_polite.origins.edges import EdgeTable
     from scrapy_polite.redaction.policy import Policy as RedactionPolicy
 
@@ -58,6 +59,10 @@ class Config:
     dns_servers: tuple[str, ...] | None
     dns_timeout: float
     redaction: RedactionPolicy | None
+    """Of items."""
+    ner: NerOptions | None
+    log_redaction: RedactionPolicy | None
+    """Of the log, of URLs in the ledger, and of URIs of feeds."""
     images: ImagesConfig | None
     taken: TakenOver
 
@@ -113,6 +118,8 @@ class Config:
             dns_servers=value("POLITE_DNS_SERVERS"),
             dns_timeout=value("POLITE_DNS_TIMEOUT"),
             redaction=value("POLITE_REDACT"),
+            ner=value("POLITE_NER"),
+            log_redaction=value("POLITE_REDACT_LOGS"),
             images=value("POLITE_IMAGES"),
             taken=TakenOver.from_settings(settings),
         )

@@ -38,9 +38,10 @@ from scrapy_polite.settings import BESIDE_THE_STORE
 from scrapy_polite.stores.base import Cause, Store, StoreError, open_store, redacted_url
 from scrapy_polite.telemetry.events import HeldEvent, Missed, Sent
 from scrapy_polite.telemetry.ledger import Ledger
+from scrapy_polite.written import written
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -75,6 +76,8 @@ class Politeness(Admission):
     ) -> None:
         self.booker = Booker(store, config.width)
         self.ledger = ledger
+        policy = config.log_redaction
+        self._written: Callable[[str], str] = written(policy).text if policy and ledger else str
         self.pacing = Pacing(self.booker, config.limits, stats, config.paces)
         self.planner = Planner(config, REMEMBERED, self.pacing)
         placing = Placing(self.booker, resolver, config.edges, config.confidence, config.limits, ledger)
@@ -202,7 +205,7 @@ class Politeness(Admission):
         if self.ledger is not None:
             if missed:
                 self.ledger.record(Missed(at, slot.slot, ticket.shared))
-            self.ledger.record(Sent(at, slot.slot, width, ticket.site, ticket.kind, ticket.url, ticket.charges))
+            self.ledger.record(Sent(at, slot.slot, width, ticket.site, ticket.kind, self._written(ticket.url), ticket.charges))
 
     def missed(self, ticket: Ticket, slot: Booked) -> None:
         """Nothing was sent in the slot, which stays paid: another process may have booked behind it already, and would be too

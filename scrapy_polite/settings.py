@@ -16,6 +16,7 @@ from scrapy_polite import forms
 from scrapy_polite.guard.policy import DEFAULT_PORTS
 from scrapy_polite.images.policy import images_from
 from scrapy_polite.limits.kinds import DEFAULT_COSTS
+from scrapy_polite.ner import ner_from
 from scrapy_polite.redaction.policyforms import policy_from
 from scrapy_polite.throttles import TAKEN_OVER
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from scrapy.settings import BaseSettings
+
+    from scrapy_polite.redaction.policy import Policy
 
 __all__ = ["BY_NAME", "SETTINGS", "TAKEN_OVER", "Setting"]
 
@@ -52,6 +55,14 @@ class Setting(Generic[T]):
             return self.read(given)
         except forms.FormError as error:
             raise ValueError(f"{self.name} = {given!r}: accepted is {self.accepts}. {error}".rstrip()) from None
+
+
+def _policy_of_logs(value: object) -> Policy | None:
+    try:
+        return policy_from(value)
+    except ValueError as error:
+        # The room of redaction names the setting that it is made for.
+        raise ValueError(str(error).replace("POLITE_REDACT", "POLITE_REDACT_LOGS")) from None
 
 
 SETTINGS: Final[tuple[Setting[Any], ...]] = (
@@ -316,6 +327,23 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
         "What is redacted in items: `secrets` takes API keys and tokens, `gdpr-strict` personal data too, "
         "None switches it off.",
         forms.structured(policy_from),
+    ),
+    Setting(
+        "POLITE_NER",
+        None,
+        "None, the name of a model, or a dict with a `model`",
+        "A language model that looks for names and postal addresses in the texts of items, where `POLITE_REDACT` does not keep "
+        "them; needs the extra `[ner]` and a model of spaCy's. In the dict also `language`, `processes`, `max_characters` and "
+        "`timeout`. See [redaction](redaction.md#names-and-addresses-in-running-text).",
+        forms.structured(ner_from),
+    ),
+    Setting(
+        "POLITE_REDACT_LOGS",
+        "secrets",
+        "the name of a preset, a dict as for `POLITE_REDACT`, or None",
+        "What is taken out of the log, of the URLs in the ledger, of the names of stats, and of what spider arguments put into "
+        "the URIs of feeds. None: everything is written as it is. See [redaction](redaction.md#where-else-a-crawl-leaks).",
+        forms.structured(_policy_of_logs),
     ),
     Setting(
         "POLITE_IMAGES",

@@ -62,7 +62,7 @@ DIFFERENCE: dict[str, tuple[Any, Any]] = {
             "s3": None,
         },
     ),
-    "EXTENSIONS": ({}, {"scrapy_polite.extensions.PoliteExtension": -10}),
+    "EXTENSIONS": ({}, {"scrapy_polite.extensions.PoliteExtension": -10, "scrapy_polite.logs.LogRedaction": -20}),
     "SPIDER_MIDDLEWARES": (
         {},
         {"scrapy_polite.breathing.BreathingMiddleware": 10, "scrapy_polite.takeup.TakeUpMiddleware": 15},

@@ -25,6 +25,7 @@ DIST_OF = {
     "ahocorasick_rs": "ahocorasick-rs",
     "dns": "dnspython",
     "OpenSSL": "pyopenssl",
+    "presidio_analyzer": "presidio-analyzer",
     "zope": "zope.interface",
 }
 """Names of distributions that differ from what is imported."""

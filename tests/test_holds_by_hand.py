@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from commandline import objects, polite
 from loopback import FETCH, Running, Server, limits, ports, start
+from made_up_keys import made_up_keys
 
 from scrapy_polite.commands.words import span
 from scrapy_polite.stores.acts import Act, acts, add
@@ -148,6 +149,13 @@ def test_nothing_is_made_where_there_is_no_store(tmp_path: Path) -> None:
     for verb in (("retry", "a.example"), ("park", "a.example"), ("release", "a.example"), ("deferred",)):
         assert act(tmp_path, *verb).returncode == 1
     assert list(tmp_path.glob("*.sqlite*")) == []
+
+
+def test_urls_of_what_is_put_off_are_listed_without_their_keys_and_exported_with_them(tmp_path: Path, held: Store) -> None:
+    key = made_up_keys()["stripe-secret"]
+    held.defer([replace(put_off(A), url=f"http://a.example/?key={key}")])
+    assert "GET http://a.example/?key=~redacted-stripe-secret~  " in act(tmp_path, "deferred").stdout
+    assert objects(act(tmp_path, "deferred", "--json"))[0]["url"] == f"http://a.example/?key={key}"
 
 
 def test_what_is_put_off_is_listed_exported_and_dropped(tmp_path: Path, held: Store) -> None:

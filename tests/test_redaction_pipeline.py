@@ -19,14 +19,23 @@ from scrapy import Field, Item, Spider
 from scrapy.exceptions import DropItem, NotConfigured
 from scrapy.utils.test import get_crawler
 
-from scrapy_polite.pipelines import ItemRedactor, RedactionPipeline
+from scrapy_polite import pipelines
+from scrapy_polite.itemredactor import ItemRedactor
+from scrapy_polite.pipelines import RedactionPipeline
 from scrapy_polite.redaction import PRESETS, Budget, Redactor
+from scrapy_polite.redaction.structured import StructuredRedactor
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 KEY = made_up_keys()["stripe-secret"]
 GONE = "~redacted-stripe-secret~"
+
+
+@pytest.fixture(autouse=True)
+def _all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What these tests are about does not go to a thread, also where the machine is slow."""
+    monkeypatch.setattr(pipelines, "SECONDS", 1e6)
 
 
 def pipeline(**settings: object) -> tuple[RedactionPipeline, Crawler]:
@@ -213,6 +222,9 @@ def test_values_are_counted_by_kind() -> None:
         "polite/redacted/stripe-secret": 2,
         "polite/redacted/email": 2,
         "polite/redacted/phone": 1,
+        "polite/redacted/action/replace": 5,
+        "polite/redacted/field/a": 3,
+        "polite/redacted/field/b": 2,
     }
 
 
@@ -237,13 +249,13 @@ def test_loops_and_shared_parts_end() -> None:
     shared: list[object] = [1]
     for _ in range(40):
         shared = [shared, shared]
-    work = ItemRedactor(Redactor(PRESETS["secrets"]))
+    work = ItemRedactor(StructuredRedactor(Redactor(PRESETS["secrets"])))
     assert work.item({"name": KEY, "loop": loop, "shared": shared}) == {"name": GONE}
     assert [name for name, _ in work.dropped] == ["loop", "shared"]
 
 
 def test_a_field_over_budget_is_dropped() -> None:
-    work = ItemRedactor(Redactor(PRESETS["gdpr-strict"], Budget(base=500, per_character=0)))
+    work = ItemRedactor(StructuredRedactor(Redactor(PRESETS["gdpr-strict"], Budget(base=500, per_character=0))))
     assert work.item({"a": " a@b.example" * 99, "b": "short"}) == {"b": "short"}
     assert work.dropped == [("a", "checking it would take too long")]
 
@@ -287,9 +299,9 @@ import scrapy_polite.pipelines as pipelines
 
 threads = []
 changes = pipelines.ItemRedactor.item
-def item(self, it):
+def item(self, it, *seconds):
     threads.append(threading.current_thread() is threading.main_thread())
-    return changes(self, it)
+    return changes(self, it, *seconds)
 pipelines.ItemRedactor.item = item
 
 class One(Spider):

@@ -81,6 +81,10 @@ WRONG = [
     ("POLITE_LADDERS", {"error": [30, 10]}),
     ("POLITE_LADDER_JITTER", 2),
     ("POLITE_REDACT", "everything"),
+    ("POLITE_NER", {"model": "m", "processes": 0}),
+    ("POLITE_NER", {"model": "m", "speed": 9}),
+    ("POLITE_NER", {"language": "en"}),
+    ("POLITE_REDACT_LOGS", "everything"),
     ("POLITE_IMAGES", {"sizes": {"small": {"width": -1}}}),
 ]
 

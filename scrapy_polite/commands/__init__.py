@@ -28,12 +28,13 @@ VERBS: Final = {
     "park": "send nothing more to a key, until a person releases it or its time is over",
     "release": "let a key go on that was parked",
     "deferred": "which requests were put off, and for what they wait",
+    "redact": "take keys and personal data out of a file, or of standard input",
     "report": "the proof from the ledger: per key the allowed and the kept rate, gaps, holds and violations",
 }
 """Verb -> what it shows, or does. ``commands.<verb>`` has ``add_options(parser)`` and ``run(settings, options)``, which answers
 the exit code."""
 
-DOES: Final = ("say ", "end ", "send ", "let ")
+DOES: Final = ("say ", "end ", "send ", "let ", "take ")
 """How the help of a verb begins that does more than to show something."""
 
 

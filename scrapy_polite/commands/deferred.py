@@ -15,10 +15,11 @@ from scrapy_polite.commands.words import plural, seen, span
 from scrapy_polite.config import Config
 from scrapy_polite.puttingoff import images_of, owner_of
 from scrapy_polite.stores.base import StoreError
+from scrapy_polite.written import written
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from scrapy.settings import BaseSettings
 
@@ -54,7 +55,9 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
     # Images wait under a name of their own, and belong to the same spider.
     owners = [owner, images_of(owner)] if owner else [None]
     try:
-        return _run(store, owners, key_of(options.key, config) if options.key else None, options)
+        key = key_of(options.key, config) if options.key else None
+        shown = written(config.log_redaction).text if config.log_redaction else str
+        return _run(store, owners, key, options, shown)
     except StoreError as error:
         sys.stderr.write(f"The store cannot answer: {error}\n")
         return 1
@@ -62,7 +65,9 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
         store.close()
 
 
-def _run(store: Store, owners: Sequence[str | None], key: str | None, options: argparse.Namespace) -> int:
+def _run(
+    store: Store, owners: Sequence[str | None], key: str | None, options: argparse.Namespace, shown: Callable[[str], str]
+) -> int:
     rows = [row for owner in owners for row in store.deferred(owner, key, ALL)]
     if options.export:
         try:
@@ -81,7 +86,7 @@ def _run(store: Store, owners: Sequence[str | None], key: str | None, options: a
     elif options.json:
         sys.stdout.write("".join(f"{json.dumps(_as_json(row))}\n" for row in rows))
     else:
-        sys.stdout.write(_as_text(rows, time.time()))
+        sys.stdout.write(_as_text(rows, time.time(), shown))
     return 0
 
 
@@ -104,7 +109,7 @@ def _as_json(row: Deferred) -> dict[str, Any]:
     }
 
 
-def _as_text(rows: list[Deferred], now: float) -> str:
+def _as_text(rows: list[Deferred], now: float, shown: Callable[[str], str]) -> str:
     if not rows:
         return "Put off: nothing\n"
     lines = [f"Put off: {plural(len(rows), 'request')}"]
@@ -114,7 +119,7 @@ def _as_text(rows: list[Deferred], now: float) -> str:
     for row in rows[:SHOWN]:
         wait = f"not before {span(row.not_before - now)} from now" if row.not_before > now else "free"
         taken = f", taken by {row.run}" if row.run and row.until > now else ""
-        lines.append(f"  {row.method} {seen(row.url)}  {wait}{taken}")
+        lines.append(f"  {row.method} {seen(shown(row.url))}  {wait}{taken}")
     if len(rows) > SHOWN:
         lines.append(f"  and {len(rows) - SHOWN} more: --json shows all")
     return "\n".join(lines) + "\n"

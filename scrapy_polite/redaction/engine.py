@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -104,6 +105,12 @@ class Redactor:
         """The redactor for this policy, with the default budget."""
         return cls(policy)
 
+    def within(self, budget: Budget) -> Redactor:
+        """The same with another budget for a text; what is compiled is shared."""
+        other = copy(self)
+        other._budget = budget
+        return other
+
     def text(self, text: str, field: str = "", found: Sequence[tuple[str, int, int]] = ()) -> Result:
         """The text without what the policy does not keep in this field (a dotted path such as `agent.email`).
 
@@ -152,7 +159,7 @@ class Redactor:
         for finding in again.findings:
             start, end = acting.Put.origin(puts, finding.start, finding.end)
             done.append(replace(finding, start=start, end=end))
-        return Result(again.text, tuple(_merged(done)))
+        return Result(again.text, tuple(_merged(done)), self._order)
 
     def whole(self, kind: str, value: str | int | float, field: str) -> str | int | float | acting.Gone:
         """The value of a field that `fieldnames.kind_of` knows, as the policy has it: itself, what stands for it, or `GONE`.

@@ -1,0 +1,376 @@
+"""Walks an item of any type and redacts what is in it, container by container.
+
+What cannot be checked is not passed on: a field that failed, was too much work, or holds something that is neither text,
+number, date nor a container of those, is dropped and counted.
+"""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from enum import Enum
+from numbers import Number
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Final, cast
+from uuid import UUID
+
+from itemadapter import ItemAdapter
+from scrapy import Item
+
+from scrapy_polite.redaction.acting import Gone
+from scrapy_polite.redaction.encodings import Undecodable, redact_bytes
+from scrapy_polite.redaction.fieldnames import kind_of
+from scrapy_polite.redaction.leaves import joined
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from scrapy_polite.redaction.engine import Result
+    from scrapy_polite.redaction.structured import Span, StructuredRedactor
+
+__all__ = ["ItemRedactor", "TooLong", "is_heavy", "texts_of"]
+
+MOST: Final = 1_000_000
+"""Values in one item, at most. Lists that share their parts can have more than there is time for."""
+
+DEEPEST: Final = 50
+"""Containers inside containers, at most. Deeper is a loop, or an attack."""
+
+EXTRA: Final = "__pydantic_extra__"
+
+# What has no text in it. Enum members are written in the program, not found in pages.
+_PLAIN = (Number, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, Enum, UUID, type(None))
+_SERIES = (list, tuple, set, frozenset, deque)
+_BYTES = (bytes, bytearray, memoryview)
+
+
+class TooLong(Exception):  # noqa: N818  (it is no error: the work is to be done elsewhere)
+    """The time that was given is over; nothing of the item was changed."""
+
+
+class _Unchecked(Exception):  # noqa: N818  (a reason to drop the field that is being walked)
+    pass
+
+
+class _Endless(_Unchecked):
+    """A reason to drop the whole top field: dropping the innermost one would go on as long as the walk would."""
+
+
+class _Gone:
+    """Stands for a field that is left out."""
+
+
+_GONE = _Gone()
+
+
+class ItemRedactor:
+    """Redacts one item, and keeps count of what it did.
+
+    `spans` are what was found in texts elsewhere, by text; None for one that could not be looked through.
+    """
+
+    __slots__ = ("_kinds", "_left", "_redactor", "_spans", "_until", "actions", "dropped", "fields", "found")
+
+    def __init__(self, redactor: StructuredRedactor, spans: Mapping[str, Sequence[Span] | None] | None = None) -> None:
+        self._redactor = redactor
+        self._spans = spans or {}
+        self._left = 0  # values that may still be visited in this item
+        self._until = float("inf")
+        self._kinds: dict[str, str | None] = {}
+        self.found: Counter[str] = Counter()  # by kind
+        self.actions: Counter[str] = Counter()
+        self.fields: Counter[str] = Counter()  # by top field
+        self.dropped: list[tuple[str, str]] = []  # (top field, why): one for every field left out, at any depth
+
+    def item(self, item: object, seconds: float = float("inf")) -> object:
+        """The item, redacted: itself where it can be changed, a copy where it is frozen.
+
+        Any item that itemadapter knows; raises TypeError for what is none. If `seconds` are given, raises `TooLong` when
+        they are over, which is looked at between two values, and instead of dropping a field that is too much work.
+        """
+        self._left = MOST
+        self._until = time.thread_time() + seconds
+        if isinstance(item, dict):
+            # The keys of such an item come from pages as often as from the spider.
+            entries, changed = self._entries(item, "", 0)
+            if changed:
+                item.clear()
+                item.update(entries)
+            return item
+        adapter = ItemAdapter(item)
+        changes = self._changes(adapter, "", 0)
+        if not changes:
+            return item
+        try:
+            _apply(adapter, changes)
+        except Exception:
+            # Frozen, or it has a validator that a placeholder does not pass.
+            return _copied(item, changes)
+        return item
+
+    def _changes(self, adapter: ItemAdapter, path: str, depth: int) -> dict[str, object]:
+        """The fields that are to be set (or `_GONE`), by name."""
+        changes: dict[str, object] = {}
+        for name, value in list(adapter.items()):
+            encoding = _declared(adapter, name) if isinstance(value, _BYTES) else None
+            new = self._field(value, joined(path, str(name)), depth, encoding)
+            if new is not value:
+                changes[name] = new
+        # What a pydantic model has beyond its fields: exporters do not see it, its own methods do.
+        extra = getattr(adapter.item, EXTRA, None)
+        if extra:
+            new = self._field(extra, path, depth)
+            if new is not extra:
+                changes[EXTRA] = {} if new is _GONE else new
+        return changes
+
+    def _field(self, value: object, field: str, depth: int, encoding: object = None) -> object:
+        """The value of one field, redacted; `_GONE` if it must not be passed on."""
+        try:
+            return self._value(value, field, depth, encoding)
+        except TooLong:
+            raise
+        except _Unchecked as reason:
+            if depth and isinstance(reason, _Endless):
+                raise
+            why = str(reason)
+        except Exception as error:
+            why = f"{type(error).__name__} while it was checked"  # not its message: that may quote the value
+        self.dropped.append((field.partition(".")[0], why))
+        return _GONE
+
+    def _value(self, value: object, field: str, depth: int, encoding: object = None) -> object:
+        """The same object if nothing in it changed. Raises `_Unchecked` if it cannot be checked."""
+        self._left -= 1
+        if self._left < 0:
+            raise _Endless(f"the item has more than {MOST:,} values")
+        if time.thread_time() > self._until:
+            raise TooLong
+        if isinstance(value, str):
+            # A subclass may be an Enum, or a text with more to it; it becomes a plain text only where something is found.
+            return value if isinstance(value, Enum) else self._text(value, field)
+        if isinstance(value, _PLAIN):
+            return self._plain(value, field)
+        if isinstance(value, _BYTES):
+            return self._bytes(value, field, encoding)
+        if isinstance(value, PurePath):
+            new = self._text(str(value), field)
+            return value if new == str(value) else type(value)(new)
+        if depth >= DEEPEST:
+            raise _Endless(f"it is nested more than {DEEPEST} deep")
+        if isinstance(value, Mapping) and not isinstance(value, Item):
+            return self._mapping(value, field, depth + 1)
+        if isinstance(value, _SERIES):
+            return self._series(value, field, depth + 1)
+        if ItemAdapter.is_item(value):
+            changes = self._changes(ItemAdapter(value), field, depth + 1)
+            return _copied(value, changes) if changes else value
+        raise _Unchecked(f"it holds a {type(value).__module__}.{type(value).__qualname__}, which cannot be searched")
+
+    def _kind(self, field: str) -> str | None:
+        if field not in self._kinds:
+            self._kinds[field] = kind_of(field)
+        return self._kinds[field]
+
+    def _plain(self, value: object, field: str) -> object:
+        """Numbers and dates: what the field's name says is a person's has the policy's form, still as a number or date."""
+        kind = self._kind(field)
+        if kind is None or isinstance(value, (bool, Enum, UUID, type(None), datetime.timedelta, datetime.tzinfo)):
+            return value
+        if isinstance(value, (datetime.date, datetime.time)):
+            written: str | int | float = value.isoformat()
+        else:
+            # float("inf") and its like are numbers too; what has no float, as complex, cannot be told.
+            written = value if type(value) in (int, float) else float(value)  # type: ignore[arg-type,assignment]
+        new = self._whole(kind, written, field)
+        if new == written:
+            return value
+        if isinstance(value, (datetime.date, datetime.time)):
+            try:
+                return type(value).fromisoformat(str(new))
+            except ValueError:
+                raise _Unchecked("the policy replaces what is in it, and no date can say that") from None
+        return new if type(value) in (int, float) else type(value)(str(new))  # type: ignore[call-arg]
+
+    def _whole(self, kind: str, value: str | int | float, field: str) -> str | int | float:
+        redactor = self._redactor.redactor
+        new = redactor.whole(kind, value, field)
+        if isinstance(new, Gone) or new != value:
+            self._note(kind, redactor.policy.action(field, kind), field)
+        if isinstance(new, Gone):
+            raise _Unchecked("the policy drops fields with what was found in it")
+        return new
+
+    def _note(self, kind: str, action: str, field: str) -> None:
+        self.found[kind] += 1
+        self.actions[action] += 1
+        self.fields[field.partition(".")[0]] += 1
+
+    def _bytes(self, value: object, field: str, encoding: object) -> object:
+        data = bytes(cast("bytes", value))
+        try:
+            redacted = redact_bytes(data, lambda text: self._text(text, field), None if encoding is None else str(encoding))
+        except Undecodable as error:
+            raise _Unchecked(str(error)) from None
+        return value if redacted == data else cast("type[bytes]", type(value))(redacted)
+
+    def _text(self, text: str, field: str) -> str:
+        kind = self._kind(field)
+        if kind is not None:
+            new = self._whole(kind, text, field)
+            if new != text:
+                return str(new)
+        return self._search(text, field)
+
+    def _search(self, text: str, field: str) -> str:
+        # The hash of a long text takes milliseconds.
+        spans = self._spans.get(text, ()) if self._spans else ()
+        if spans is None:
+            raise _Unchecked("names could not be looked for in it")
+        result = self._redactor.named(field.rpartition(".")[2], text, field, spans)
+        for finding in result.findings:
+            self._note(finding.kind, finding.action, field)
+        if result.dropped == "over_budget" and self._until < float("inf"):
+            raise TooLong
+        if result.dropped:
+            raise _Unchecked(_why(result))
+        return result.text if result.findings else text
+
+    def _mapping(self, value: Mapping[object, object], field: str, depth: int) -> object:
+        entries, changed = self._entries(value, field, depth)
+        if not changed:
+            return value
+        # A plain dict for a mapping that cannot be emptied and filled (MappingProxyType, a frozen one).
+        if isinstance(value, dict) and type(value) is not dict:
+            filled = copy.copy(value)
+            filled.clear()
+            filled.update(entries)
+            return filled
+        return entries
+
+    def _entries(self, value: Mapping[object, object], field: str, depth: int) -> tuple[dict[object, object], bool]:
+        """What is in it, and whether that is something else than before. Keys are redacted too; two that become the same
+        are numbered, so that nothing is lost."""
+        entries: dict[object, object] = {}
+        changed = False
+        for key, old in list(value.items()):
+            new_key = self._key(key, field, depth)
+            if new_key is _GONE:
+                changed = True
+                continue
+            new = self._field(old, joined(field, str(new_key)), depth)
+            changed = changed or new_key is not key or new is not old
+            if new is not _GONE:
+                entries[_free(new_key, entries) if new_key is not key else key] = new
+        return entries, changed
+
+    def _key(self, key: object, field: str, depth: int) -> object:
+        """A key of an entry; `_GONE` for one of the item itself that must not be passed on."""
+        try:
+            # What the field's name says is said of its values.
+            return self._search(key, field) if type(key) is str else self._value(key, "", depth)
+        except _Unchecked as reason:
+            if field:
+                raise
+            self.dropped.append(("a key", str(reason)))
+            return _GONE
+
+    def _series(self, value: Iterable[object], field: str, depth: int) -> object:
+        old = list(value)
+        new = [self._value(element, field, depth) for element in old]
+        if all(a is b for a, b in zip(new, old, strict=True)):
+            return value
+        if isinstance(value, tuple) and hasattr(value, "_make"):  # a namedtuple
+            return cast("Callable[[Iterable[object]], object]", value._make)(new)
+        if isinstance(value, deque):
+            return type(value)(new, value.maxlen)
+        return cast("type[list[object]]", type(value))(new)
+
+
+def _declared(adapter: ItemAdapter, name: str) -> object:
+    """The encoding that a field's metadata declares, for bytes; None if there is none."""
+    meta = adapter.get_field_meta(name)
+    extra = meta.get("json_schema_extra")  # what pydantic has room for
+    return meta.get("encoding") or (extra.get("encoding") if isinstance(extra, Mapping) else None)
+
+
+def _why(result: Result) -> str:
+    if result.dropped == "policy":
+        return "the policy drops fields with what was found in it"
+    if result.dropped == "nulls":
+        return "something is in it in UTF-16 or UTF-32, and the rest is not"
+    return "checking it would take too long"
+
+
+def _free(key: object, taken: Mapping[object, object]) -> object:
+    number, free = 2, key
+    while free in taken:
+        number, free = number + 1, f"{key}.{number}"
+    return free
+
+
+def _apply(adapter: ItemAdapter, changes: Mapping[str, object]) -> None:
+    for name, value in changes.items():
+        if value is _GONE:
+            del adapter[name]
+        else:
+            adapter[name] = value
+
+
+def _copied(item: object, changes: Mapping[str, object]) -> object:
+    """A copy with other values: frozen classes and validators are passed by, as the values are right by
+    construction."""
+    new = item.copy() if isinstance(item, Item) else copy.copy(item)
+    if isinstance(new, Mapping):
+        _apply(ItemAdapter(new), changes)
+        return new
+    for name, value in changes.items():
+        if value is _GONE:
+            object.__delattr__(new, name)
+        else:
+            object.__setattr__(new, name, value)
+    return new
+
+
+def is_heavy(item: object, characters: int, values: int) -> bool:
+    """True if an item has more text, or more parts, than that. Itself quick, whatever the item."""
+    waiting, seen, length = deque([item]), 0, 0
+    while waiting:
+        value = waiting.pop()
+        seen += 1
+        if isinstance(value, (str, *_BYTES)):
+            length += len(value)
+        elif isinstance(value, _PLAIN):
+            continue
+        elif isinstance(value, (Mapping, ItemAdapter)):
+            waiting.extend(value.values())
+        elif isinstance(value, _SERIES):
+            waiting.extend(value)
+        elif ItemAdapter.is_item(value):
+            waiting.append(ItemAdapter(value))
+        # A long list is not looked through to its end.
+        if length > characters or seen + len(waiting) > values:
+            return True
+    return False
+
+
+def texts_of(item: object) -> Iterator[tuple[str, str]]:
+    """The texts of an item, each with its field; at most as many values, and as deep, as an `ItemRedactor` looks at."""
+    waiting: deque[tuple[object, str, int]] = deque([(item, "", 0)])
+    for _ in range(MOST):
+        if not waiting:
+            return
+        value, field, depth = waiting.popleft()
+        if isinstance(value, str):
+            yield value, field
+        elif isinstance(value, (*_PLAIN, *_BYTES)) or depth > DEEPEST:
+            continue
+        elif isinstance(value, Mapping) and not isinstance(value, Item):
+            waiting.extend((inner, joined(field, str(name)), depth + 1) for name, inner in value.items())
+        elif isinstance(value, _SERIES):
+            waiting.extend((inner, field, depth + 1) for inner in value)
+        elif ItemAdapter.is_item(value):
+            waiting.extend((inner, joined(field, name), depth + 1) for name, inner in ItemAdapter(value).items())
