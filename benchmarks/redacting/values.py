@@ -1,0 +1,162 @@
+"""Values of every kind that is looked for, made up at run time from the shapes of the rules: no file here holds one.
+
+A shape says little of a value that has a structure of its own (a token of JSON, a telephone number): those have a maker.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import string
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from benchmarks.redacting.shapes import text_of, texts_before
+from scrapy_polite.redaction.policy import KINDS
+from scrapy_polite.redaction.rules import RULES
+from scrapy_polite.redaction.validators import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from random import Random
+
+    from scrapy_polite.redaction.rules import Rule
+
+__all__ = ["Made", "groups", "made"]
+
+_ALNUM = string.ascii_letters + string.digits
+_TRIES = 30_000
+# What stands between a name and its value, in the text that was made of a shape.
+_BETWEEN = re.compile(r"""[\s"'=:]""")
+# A shape that has the name of a query parameter in it, and nothing else before the value.
+_PARAMETER = re.compile(r"[A-Za-z][A-Za-z0-9_-]{1,30}=")
+# A shape that lets something else than "=" stand behind the name, so that JSON and attributes can hold it too.
+_NAMED = re.compile(r"""\[[^\]]{0,9}(?:=:|:=)""")
+# Parameters of signed URLs, which stand in URLs and nowhere else.
+_SIGNED = re.compile(r"(?i)x-(?:amz|goog)-|awsaccesskeyid|key-pair-id|sig$|signature$")
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A made-up value: `secret` must be gone. `name` is what it stands under.
+
+    `parameter`: it is one only behind its name and "=", as in a URL.
+    """
+
+    kind: str
+    name: str
+    secret: str
+    parameter: bool = False
+
+
+def _base64url(value: object) -> str:
+    return base64.urlsafe_b64encode(json.dumps(value, separators=(",", ":")).encode()).decode().rstrip("=")
+
+
+def _some(random: Random, count: int, alphabet: str = _ALNUM) -> str:
+    return "".join(random.choices(alphabet, k=count))
+
+
+def _jwt(random: Random) -> str:
+    claims = {"sub": _some(random, 8), "iat": random.randint(1_600_000_000, 1_800_000_000), "url": "https://a.example/?>"}
+    header = {"alg": "HS256", "typ": "JWT"}
+    return f"{_base64url(header)}.{_base64url(claims)}.{_some(random, 43, _ALNUM + '_-')}"
+
+
+def _mapbox(letter: str) -> Callable[[Random], str]:
+    def make(random: Random) -> str:
+        return f"{letter}k.{_base64url({'u': 'agent' + _some(random, 5), 'a': _some(random, 25)})}.{_some(random, 22)}"
+
+    return make
+
+
+def _phone(random: Random) -> str:
+    # Ofcom's numbers for drama, which phonenumbers takes for valid; and the same with the country's code.
+    # https://www.ofcom.org.uk/phones-and-broadband/phone-numbers/numbers-for-drama
+    digits = random.choice(("2079460", "1614960", "1314960", "1214960", "1134960")) + f"{random.randint(0, 999):03}"
+    form = random.choice(("0{}", "+44{}", "0{} {} {}", "+44 {} {} {}"))
+    return form.format(*((digits,) if form.count("{}") == 1 else (digits[:3], digits[3:6], digits[6:])))
+
+
+def _email(random: Random) -> str:
+    first, last, domain = (_some(random, random.randint(3, 8), string.ascii_lowercase) for _ in range(3))
+    return f"{first}{random.choice('._-+')}{last}@{domain}.{random.choice(('example', 'co.uk', 'com'))}"
+
+
+def _role(random: Random) -> str:
+    return f"{random.choice(('info', 'sales', 'lettings', 'office'))}@{_some(random, 9, string.ascii_lowercase)}.co.uk"
+
+
+MAKERS: dict[str, Callable[[Random], str]] = {
+    "jwt": _jwt,
+    "mapbox-public": _mapbox("p"),
+    "mapbox-secret": _mapbox("s"),
+    "mapbox-temporary": _mapbox("t"),
+    "phone": _phone,
+    "email": _email,
+    "email-role": _role,
+}
+"""Kinds whose shape alone makes none."""
+
+_RULES: dict[str, Rule] = {rule.kind: rule for rule in RULES}
+
+
+def groups() -> dict[str, list[str]]:
+    """The kinds of which values can be made, in the groups that have an aim: anchored, contextual, personal."""
+    found: dict[str, list[str]] = {"anchored": [], "contextual": [], "personal": []}
+    for kind, exposure in KINDS.items():
+        rule = _RULES.get(kind)
+        if rule is None and kind not in MAKERS:
+            continue
+        found["personal" if exposure == "personal" else "contextual" if rule and _needs_name(rule) else "anchored"].append(kind)
+    return found
+
+
+def made(kind: str, random: Random) -> Made:
+    """A value of this kind. Raises ValueError that names the kind if none comes of its shape in many tries."""
+    rule = _RULES.get(kind)
+    name = "ref"
+    if rule is not None and _words(rule):
+        name = _name_of(rule, random)
+    if kind in MAKERS:
+        return Made(kind, name, MAKERS[kind](random))
+    if rule is None:
+        raise ValueError(f"no value can be made of {kind!r}: it has neither a rule nor a maker")
+    whole = re.compile(rule.left + rule.shape, re.ASCII)
+    for _ in range(_TRIES):
+        lead, value, rest = texts_before(rule.shape, "value", random)
+        back = text_of(rule.back, random) if rule.back else ""
+        text = f" {back}{lead}{value}{rest} "
+        match = whole.match(text, 1 + len(back))
+        if match is None or match.end() != len(text) - 1 or not (_words(rule) or any(a in text for a in rule.anchors)):
+            continue
+        if rule.validator is not None and rule.validator(back + value) is Verdict.REJECT:
+            continue
+        if lead:
+            name = _BETWEEN.split(lead.lstrip("\"'"))[0]
+            return Made(kind, name, value, parameter=bool(_SIGNED.search(name)) or not _NAMED.search(rule.shape))
+        parameter = _PARAMETER.match(value)
+        if parameter and not back:
+            return Made(kind, parameter[0][:-1], value[parameter.end() :], parameter=True)
+        return Made(kind, name, back + value)
+    raise ValueError(
+        f"no value of {kind!r} came of its shape in {_TRIES} tries: it needs a maker in benchmarks.redacting.values"
+    )
+
+
+def _words(rule: Rule) -> str:
+    return str(getattr(rule, "words", ""))
+
+
+def _needs_name(rule: Rule) -> bool:
+    """True if the value alone is nothing: it needs a name near it, in whatever form."""
+    return bool(_words(rule)) or ("(?P<value>" in rule.shape and not any(_SIGNED.search(a.rstrip("=")) for a in rule.anchors))
+
+
+def _name_of(rule: Rule, random: Random) -> str:
+    for _ in range(_TRIES):
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", text_of(_words(rule), random))
+        if re.search(_words(rule), name, re.ASCII):
+            return name
+    return text_of(_words(rule), random)
