@@ -29,6 +29,7 @@ SHORT = {
     "costs": ["--short"],
     "misses": ["--short"],
     "origins": ["--short"],
+    "redaction": ["--short"],
 }
 """Every benchmark, and its short form."""
 

@@ -18,12 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["PLACEMENTS", "placed"]
 
-_NAMES = dict(
-    pair.split(" ")
-    for pair in (
-        "= equals,& amp,/ sol,: colon,? quest,@ commat,+ plus,. period,_ lowbar,$ dollar,| verbar,% percnt,! excl,# num"
-    ).split(",")
-)
+_NAMES = {
+    "=": "equals", "&": "amp", "/": "sol", ":": "colon", "?": "quest", "@": "commat", "+": "plus", ".": "period", "_": "lowbar",
+    "$": "dollar", "|": "verbar", "%": "percnt", "!": "excl", "#": "num",
+}  # fmt: skip
 
 
 def _entities(text: str, form: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import string
 import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -32,12 +33,12 @@ _MORE = 12
 
 def text_of(pattern: str, random: Random) -> str:
     """A text of this shape."""
-    return _sequence(_parser.parse(pattern), random)
+    return _sequence(_parsed(pattern), random)
 
 
 def texts_before(pattern: str, group: str, random: Random) -> tuple[str, str, str]:
     """A text of this shape in three: before the group of that name, in it, after it. Without such a group all is in it."""
-    parsed = _parser.parse(pattern)
+    parsed = _parsed(pattern)
     number = parsed.state.groupdict.get(group)
     pieces = ["", "", ""]
     at = 0 if number is not None else 1
@@ -47,6 +48,11 @@ def texts_before(pattern: str, group: str, random: Random) -> tuple[str, str, st
         else:
             pieces[at] += _one(part, random)
     return pieces[0], pieces[1], pieces[2]
+
+
+@lru_cache(maxsize=1024)
+def _parsed(pattern: str) -> Any:
+    return _parser.parse(pattern)
 
 
 def _sequence(parts: Any, random: Random) -> str:
