@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 STRICT = Redactor(PRESETS["gdpr-strict"])
 PAGES, AT_ONCE = 500, 50
 KINDS = [kind for of in groups().values() for kind in of]
-# What is put in the place of a value.
-PUT_IN = re.compile(r"~redacted-[a-z0-9-]+~")
+# What is put in the place of a value; of a number in JSON, which stays one; and of a coordinate, which is rounded.
+PUT_IN = re.compile(r"~redacted-[a-z0-9-]+~|(?<=[\[:, ])0(?=[\]}, ])|(?<![\d.])-?\d{1,3}\.\d{3}(?!\d)")
 
 
 def same_but_for_values(old: str, new: str) -> bool:

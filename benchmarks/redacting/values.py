@@ -88,6 +88,64 @@ def _role(random: Random) -> str:
     return f"{random.choice(('info', 'sales', 'lettings', 'office'))}@{_some(random, 9, string.ascii_lowercase)}.co.uk"
 
 
+def _digits(random: Random, count: int) -> str:
+    return _some(random, count, string.digits)
+
+
+def _card(random: Random) -> str:
+    """Visa, Mastercard or American Express, with the check digit of ISO/IEC 7812-1."""
+    first, length = random.choice((("4", 16), ("52", 16), ("55", 16), ("37", 15)))
+    digits = first + _digits(random, length - len(first) - 1)
+    doubled = [int(d) * (2 - place % 2) for place, d in enumerate(reversed(digits))]
+    return digits + str(-sum(n - 9 if n > 9 else n for n in doubled) % 10)
+
+
+def _iban(random: Random) -> str:
+    """With the check digits of ISO 13616: the rest, the country and they, as a number, leave 1 when divided by 97."""
+    country, account = random.choice(
+        (("GB", _some(random, 4, string.ascii_uppercase) + _digits(random, 14)), ("DE", _digits(random, 18)))
+    )
+    number = int("".join(str(int(c, 36)) for c in f"{account}{country}00"))
+    return f"{country}{98 - number % 97:02}{account}"
+
+
+def _nino(random: Random) -> str:
+    # https://www.gov.uk/hmrc-internal-manuals/national-insurance-manual/nim39110
+    return f"{random.choice('ABCEGHJL')}{random.choice('ABCEHJLM')}{_digits(random, 6)}{random.choice('ABCD')}"
+
+
+def _nhs(random: Random) -> str:
+    """Nine digits, and the one that makes their sum, weighed from 10 to 2, whole in elevens."""
+    while True:
+        digits = str(random.randint(4, 7)) + _digits(random, 8)
+        last = -sum(int(d) * weight for d, weight in zip(digits, range(10, 1, -1), strict=True)) % 11
+        if last < 10:
+            return f"{digits[:3]} {digits[3:6]} {digits[6:]}{last}"
+
+
+def _ssn(random: Random) -> str:
+    return f"{random.randint(100, 650)}-{random.randint(10, 99)}-{random.randint(1000, 9999)}"
+
+
+def _ip(random: Random) -> str:
+    return (
+        f"{random.choice((81, 93, 185, 212))}.{random.randint(16, 254)}.{random.randint(100, 254)}.{random.randint(100, 254)}"
+    )
+
+
+def _mac(random: Random) -> str:
+    return ":".join(f"{octet:02x}" for octet in (0x3C, *random.randbytes(5)))
+
+
+def _coordinates(random: Random) -> str:
+    return f"{random.uniform(50.1, 55):.6f}1"
+
+
+def _birth(random: Random) -> str:
+    year, month, day = random.randint(1940, 2004), random.randint(1, 12), random.randint(1, 28)
+    return f"{year}-{month:02}-{day:02}"
+
+
 MAKERS: dict[str, Callable[[Random], str]] = {
     "jwt": _jwt,
     "mapbox-public": _mapbox("p"),
@@ -96,8 +154,20 @@ MAKERS: dict[str, Callable[[Random], str]] = {
     "phone": _phone,
     "email": _email,
     "email-role": _role,
+    "payment-card": _card,
+    "iban": _iban,
+    "uk-nino": _nino,
+    "uk-nhs": _nhs,
+    "us-ssn": _ssn,
+    "ip-address": _ip,
+    "mac-address": _mac,
+    "coordinates": _coordinates,
+    "birth-date": _birth,
 }
 """Kinds whose shape alone makes none."""
+
+NAMES: dict[str, str] = {"uk-nhs": "nhs_number", "us-ssn": "ssn", "coordinates": "latitude", "birth-date": "date_of_birth"}
+"""What the values of some people's kinds stand under, without which they are nothing."""
 
 _RULES: dict[str, Rule] = {rule.kind: rule for rule in RULES}
 
@@ -116,7 +186,7 @@ def groups() -> dict[str, list[str]]:
 def made(kind: str, random: Random) -> Made:
     """A value of this kind. Raises ValueError that names the kind if none comes of its shape in many tries."""
     rule = _RULES.get(kind)
-    name = "ref"
+    name = NAMES.get(kind, "ref")
     if rule is not None and _words(rule):
         name = _name_of(rule, random)
     if kind in MAKERS:
