@@ -166,8 +166,17 @@ MAKERS: dict[str, Callable[[Random], str]] = {
 }
 """Kinds whose shape alone makes none."""
 
-NAMES: dict[str, str] = {"uk-nhs": "nhs_number", "us-ssn": "ssn", "coordinates": "latitude", "birth-date": "date_of_birth"}
+NAMES: dict[str, str] = {
+    "uk-nhs": "nhs_number",
+    "uk-nino": "nino",
+    "us-ssn": "ssn",
+    "coordinates": "latitude",
+    "birth-date": "date_of_birth",
+}
 """What the values of some people's kinds stand under, without which they are nothing."""
+
+# What says nothing of a value.
+_ANY_NAME = "value"
 
 _RULES: dict[str, Rule] = {rule.kind: rule for rule in RULES}
 
@@ -186,7 +195,7 @@ def groups() -> dict[str, list[str]]:
 def made(kind: str, random: Random) -> Made:
     """A value of this kind. Raises ValueError that names the kind if none comes of its shape in many tries."""
     rule = _RULES.get(kind)
-    name = NAMES.get(kind, "ref")
+    name = NAMES.get(kind, _ANY_NAME)
     if rule is not None and _words(rule):
         name = _name_of(rule, random)
     if kind in MAKERS:
