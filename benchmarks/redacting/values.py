@@ -111,7 +111,7 @@ def _iban(random: Random) -> str:
 
 def _nino(random: Random) -> str:
     # https://www.gov.uk/hmrc-internal-manuals/national-insurance-manual/nim39110
-    return f"{random.choice('ABCEGHJL')}{random.choice('ABCEHJLM')}{_digits(random, 6)}{random.choice('ABCD')}"
+    return f"{random.choice('ACEHJL')}{random.choice('ABCEHJLM')}{_digits(random, 6)}{random.choice('ABCD')}"
 
 
 def _nhs(random: Random) -> str:
