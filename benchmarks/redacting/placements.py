@@ -145,4 +145,4 @@ def placed(placement: str, value: Made) -> str:
         return f"https://files.example/a;{value.name}={value.secret}/1.png"
     if value.parameter and not placement.startswith("url"):
         return write("link", f"https://files.example/a?b=1&{value.name}={value.secret}&z=2")
-    return write(value.name, value.secret)
+    return write(value.name, value.text)

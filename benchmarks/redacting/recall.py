@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from benchmarks.redacting.placements import PLACEMENTS, placed
 from benchmarks.redacting.values import groups, made
+from scrapy_polite.redaction import Policy, policy_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from benchmarks.redacting.values import Made
     from scrapy_polite.redaction import Redactor
 
-__all__ = ["Case", "Tally", "cases", "gone", "tallied"]
+__all__ = ["Case", "Tally", "cases", "everything", "gone", "tallied"]
 
 _ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
 
@@ -56,6 +57,13 @@ class Tally:
         """The placement of this group with the smallest share found; None if the group is empty."""
         shares = [(found / all_, place) for (of, place), (found, all_) in self.placements.items() if of == group]
         return (min(shares)[1], min(shares)[0]) if shares else None
+
+
+def everything() -> Policy:
+    """A policy that replaces every kind in every field, also those that the presets keep."""
+    policy = policy_from({"preset": "gdpr-strict", "kinds": {"*": "replace"}})
+    assert policy is not None
+    return policy
 
 
 def cases(random: Random, each: int, of: Iterable[str] | None = None) -> list[Case]:

@@ -90,8 +90,8 @@ def _allowed(name: str, value: Any) -> str:
     if negated or len(chosen) > 80:
         chosen = [c for c in chosen if c in _PLAIN] or chosen
     elif len(chosen) > 30:
-        # Padding and escapes, which values end with or are written in, but do not have in their middle.
-        chosen = [c for c in chosen if c not in "=%"]
+        # Padding, escapes and blanks, which values end with or are written in, but do not have in their middle.
+        chosen = [c for c in chosen if c not in "=% "]
     if not chosen:
         # A class of characters beyond ASCII, such as marks.
         chosen = [chr(argument if op == "LITERAL" else argument[0]) for op, argument in items if op in ("LITERAL", "RANGE")]

@@ -12,7 +12,7 @@ import string
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.redacting.shapes import text_of, texts_before
+from benchmarks.redacting.shapes import texts_before
 from scrapy_polite.redaction.policy import KINDS
 from scrapy_polite.redaction.rules import RULES
 from scrapy_polite.redaction.validators import Verdict
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["Made", "groups", "made"]
 
 _ALNUM = string.ascii_letters + string.digits
-_TRIES = 30_000
-# What stands between a name and its value, in the text that was made of a shape.
-_BETWEEN = re.compile(r"""[\s"'=:]""")
+_TRIES = 2_000
+# What a shape has before its value if that is a name which the value is given to; or no more than the sign of that.
+_GIVEN = re.compile(r"""["']?(?P<name>[A-Za-z_$][\w.-]*)?["']?(?:\s+value)?\s*[=:]\s*["'`]?""")
 # A shape that has the name of a query parameter in it, and nothing else before the value.
 _PARAMETER = re.compile(r"[A-Za-z][A-Za-z0-9_-]{1,30}=")
 # A shape that lets something else than "=" stand behind the name, so that JSON and attributes can hold it too.
@@ -39,7 +39,7 @@ _SIGNED = re.compile(r"(?i)x-(?:amz|goog)-|awsaccesskeyid|key-pair-id|sig$|signa
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A made-up value: `secret` must be gone. `name` is what it stands under.
+    """A made-up value: `secret` must be gone. `text` is what stands in the page under `name`, the secret in it.
 
     `parameter`: it is one only behind its name and "=", as in a URL.
     """
@@ -47,6 +47,7 @@ class Made:
     kind: str
     name: str
     secret: str
+    text: str
     parameter: bool = False
 
 
@@ -146,6 +147,16 @@ def _birth(random: Random) -> str:
     return f"{year}-{month:02}-{day:02}"
 
 
+def _algolia_secured(random: Random) -> str:
+    # https://www.algolia.com/doc/guides/security/api-keys/how-to/user-restricted-access-to-data
+    said = f"{random.getrandbits(256):064x}validUntil={random.randint(1_700_000_000, 1_900_000_000)}&restrictIndices=homes"
+    return base64.b64encode(said.encode()).decode()
+
+
+def _basic(random: Random) -> str:
+    return base64.b64encode(f"{_some(random, 6)}:{_some(random, 12)}".encode()).decode()
+
+
 MAKERS: dict[str, Callable[[Random], str]] = {
     "jwt": _jwt,
     "mapbox-public": _mapbox("p"),
@@ -163,8 +174,13 @@ MAKERS: dict[str, Callable[[Random], str]] = {
     "mac-address": _mac,
     "coordinates": _coordinates,
     "birth-date": _birth,
+    "algolia-secured-key": _algolia_secured,
+    "basic-credentials": _basic,
 }
 """Kinds whose shape alone makes none."""
+
+BEFORE: dict[str, str] = {"basic-credentials": "Basic "}
+"""What stands right before the values of some kinds."""
 
 NAMES: dict[str, str] = {
     "uk-nhs": "nhs_number",
@@ -172,8 +188,9 @@ NAMES: dict[str, str] = {
     "us-ssn": "ssn",
     "coordinates": "latitude",
     "birth-date": "date_of_birth",
+    "basic-credentials": "authorization",
 }
-"""What the values of some people's kinds stand under, without which they are nothing."""
+"""What the values of some kinds stand under, without which they are nothing."""
 
 # What says nothing of a value.
 _ANY_NAME = "value"
@@ -195,30 +212,38 @@ def groups() -> dict[str, list[str]]:
 def made(kind: str, random: Random) -> Made:
     """A value of this kind. Raises ValueError that names the kind if none comes of its shape in many tries."""
     rule = _RULES.get(kind)
-    name = NAMES.get(kind, _ANY_NAME)
-    if rule is not None and _words(rule):
-        name = _name_of(rule, random)
+    name = _name_of(rule, random) if rule is not None and _words(rule) else NAMES.get(kind, _ANY_NAME)
     if kind in MAKERS:
-        return Made(kind, name, MAKERS[kind](random))
+        secret = MAKERS[kind](random)
+        return Made(kind, name, secret, BEFORE.get(kind, "") + secret)
     if rule is None:
         raise ValueError(f"no value can be made of {kind!r}: it has neither a rule nor a maker")
-    whole = re.compile(rule.left + rule.shape, re.ASCII)
+    right = str(getattr(rule, "right", ""))
+    whole = re.compile(rule.left + rule.shape + right, re.ASCII)
     for _ in range(_TRIES):
+        before = texts_before(rule.back, "value", random) if rule.back else ("", "", "")
         lead, value, rest = texts_before(rule.shape, "value", random)
-        back = text_of(rule.back, random) if rule.back else ""
-        text = f" {back}{lead}{value}{rest} "
+        back, shaped = "".join(before), lead + value + rest
+        text = f" {back}{shaped} "
         match = whole.match(text, 1 + len(back))
         if match is None or match.end() != len(text) - 1 or not (_words(rule) or any(a in text for a in rule.anchors)):
             continue
-        if rule.validator is not None and rule.validator(back + value) is Verdict.REJECT:
+        if rule.back and not re.compile(rule.back, re.ASCII).search(text[: 1 + len(back)]):
             continue
-        if lead:
-            name = _BETWEEN.split(lead.lstrip("\"'"))[0]
-            return Made(kind, name, value, parameter=bool(_SIGNED.search(name)) or not _NAMED.search(rule.shape))
-        parameter = _PARAMETER.match(value)
-        if parameter and not back:
-            return Made(kind, parameter[0][:-1], value[parameter.end() :], parameter=True)
-        return Made(kind, name, back + value)
+        alone = "(?P<value>" in rule.back
+        secret = before[1] if alone else back + value
+        if rule.validator is not None and rule.validator(secret) is Verdict.REJECT:
+            continue
+        given = _GIVEN.fullmatch(lead) if lead and not back else None
+        if given:
+            given_to = given["name"] or name
+            parameter = bool(_SIGNED.search(given_to)) or not (_words(rule) or _NAMED.search(rule.shape))
+            return Made(kind, given_to, secret, secret, parameter)
+        parameter_name = None if lead or back else _PARAMETER.match(value)
+        if parameter_name:
+            secret = value[parameter_name.end() :]
+            return Made(kind, parameter_name[0][:-1], secret, secret, parameter=True)
+        return Made(kind, name, secret, ("https:" if back.startswith("//") else "") + back + shaped)
     raise ValueError(
         f"no value of {kind!r} came of its shape in {_TRIES} tries: it needs a maker in benchmarks.redacting.values"
     )
@@ -230,12 +255,14 @@ def _words(rule: Rule) -> str:
 
 def _needs_name(rule: Rule) -> bool:
     """True if the value alone is nothing: it needs a name near it, in whatever form."""
-    return bool(_words(rule)) or ("(?P<value>" in rule.shape and not any(_SIGNED.search(a.rstrip("=")) for a in rule.anchors))
+    named = _NAMED.search(rule.shape) and not any(_SIGNED.search(anchor.rstrip("=")) for anchor in rule.anchors)
+    return bool(_words(rule) or named)
 
 
 def _name_of(rule: Rule, random: Random) -> str:
-    for _ in range(_TRIES):
-        name = re.sub(r"[^A-Za-z0-9_-]", "_", text_of(_words(rule), random))
-        if re.search(_words(rule), name, re.ASCII):
-            return name
-    return text_of(_words(rule), random)
+    """One of the words as programs write names: two joined by `_`, by a hyphen, or by a capital."""
+    words = _words(rule).split("|")
+    word = random.choice([word for word in words if "." not in word] or words)
+    first, *more = word.split("_")
+    joint = random.choice(("_", "-", ""))
+    return joint.join([first, *(part if joint else part.capitalize() for part in more)])
