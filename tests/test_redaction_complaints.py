@@ -307,7 +307,9 @@ def test_35_what_is_a_token_already_is_left_alone() -> None:
 def test_37_what_was_redacted_is_gone_when_it_is_looked_at_again_and_no_report_has_it(kind: str) -> None:
     # ferret-scan PR 84
     value = made(kind, RANDOM)
-    text = f"https://x.example/a?{value.name}={value.text}&b=1 {value.name}: {value.text}"
+    text = f"https://x.example/a?{value.name}={value.text}&b=1"
+    if not value.parameter:
+        text += f" {value.name}: {value.text}"
     result = ALL.text(text)
     assert value.secret not in result.text
     assert value.secret not in repr(result.findings)

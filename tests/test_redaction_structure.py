@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 STRICT = Redactor(everything())
-PAGES, AT_ONCE = 500, 50
+PAGES, AT_ONCE = 500, 100
 KINDS = [kind for of in groups().values() for kind in of]
 # What is put in the place of a value; of a number in JSON, which stays one; and of a coordinate, which is rounded.
 PUT_IN = re.compile(r"~redacted-[a-z0-9-]+~|(?<=[\[:, ])0(?=[\]}, ])|(?<![\d.])-?\d{1,3}\.\d{3}(?!\d)")
@@ -61,11 +61,14 @@ def urls(tree: lxml_html.HtmlElement) -> Iterator[str]:
             yield from re.findall(r"https?://[^\s\"'<>`)\\,|]+", value)
 
 
-def split(url: str) -> tuple[str, str | None, int | None, list[str], bool]:
-    """What of a URL does not depend on its values."""
-    found: SplitResult = urlsplit(url)
-    names = [name for name, _ in parse_qsl(found.query, keep_blank_values=True)]
-    return found.scheme, found.hostname, found.port, names, bool(found.fragment)
+def split(url: str) -> tuple[str, str | None, int | None, list[str], bool] | None:
+    """What of a URL does not depend on its values; None if it is none: shapes allow ports and hosts that nobody has."""
+    try:
+        found: SplitResult = urlsplit(url)
+        names = [name for name, _ in parse_qsl(found.query, keep_blank_values=True)]
+        return found.scheme, found.hostname, found.port, names, bool(found.fragment)
+    except ValueError:
+        return None
 
 
 @pytest.mark.parametrize("start", range(0, PAGES, AT_ONCE))
@@ -83,7 +86,7 @@ def test_a_page_is_the_same_but_for_the_values(start: int) -> None:
             else:
                 assert same_but_for_values(before, after), (before[:400], after[:400])
         for before, after in zip(urls(old), urls(new), strict=True):
-            assert split(before) == split(after)
+            assert split(before) in (None, split(after))
         for script in new.xpath("//script[contains(@type, 'json')]/text()"):
             json.loads(script)
         for props in new.xpath("//@data-props"):
@@ -91,7 +94,7 @@ def test_a_page_is_the_same_but_for_the_values(start: int) -> None:
         assert STRICT.text(result.text).text == result.text
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(
     st.sampled_from(KINDS),
     st.sampled_from(list(PLACEMENTS)),
@@ -121,7 +124,7 @@ def without_texts(value: object) -> object:
     return "text" if isinstance(value, str) else value
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(st.sampled_from(KINDS), st.integers(0, 2**32), _JSON, st.integers(1, 4), st.booleans())
 def test_json_at_any_depth_loads_and_has_the_same_form(kind: str, seed: int, beside: object, depth: int, ascii_: bool) -> None:
     value = made(kind, random.Random(seed))
@@ -138,7 +141,7 @@ def test_json_at_any_depth_loads_and_has_the_same_form(kind: str, seed: int, bes
     assert gone(value.secret, json.dumps(redacted["list"][0]))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(st.sampled_from(KINDS), st.integers(0, 2**32), st.sampled_from(["&", "#", ""]), st.integers(0, 3))
 def test_a_url_splits_to_the_same_parts(kind: str, seed: int, after: str, before: int) -> None:
     value = made(kind, random.Random(seed))

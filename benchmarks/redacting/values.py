@@ -157,6 +157,10 @@ def _basic(random: Random) -> str:
     return base64.b64encode(f"{_some(random, 6)}:{_some(random, 12)}".encode()).decode()
 
 
+def _pem(random: Random) -> str:
+    return "\n".join(base64.b64encode(random.randbytes(48)).decode() for _ in range(4))
+
+
 MAKERS: dict[str, Callable[[Random], str]] = {
     "jwt": _jwt,
     "mapbox-public": _mapbox("p"),
@@ -176,11 +180,15 @@ MAKERS: dict[str, Callable[[Random], str]] = {
     "birth-date": _birth,
     "algolia-secured-key": _algolia_secured,
     "basic-credentials": _basic,
+    "private-key": _pem,
 }
 """Kinds whose shape alone makes none."""
 
-BEFORE: dict[str, str] = {"basic-credentials": "Basic "}
-"""What stands right before the values of some kinds."""
+AROUND: dict[str, tuple[str, str]] = {
+    "basic-credentials": ("Basic ", ""),
+    "private-key": ("-----BEGIN PRIVATE KEY-----\n", "\n-----END PRIVATE KEY-----\n"),
+}
+"""What stands right before and behind the values of some kinds."""
 
 NAMES: dict[str, str] = {
     "uk-nhs": "nhs_number",
@@ -215,7 +223,7 @@ def made(kind: str, random: Random) -> Made:
     name = _name_of(rule, random) if rule is not None and _words(rule) else NAMES.get(kind, _ANY_NAME)
     if kind in MAKERS:
         secret = MAKERS[kind](random)
-        return Made(kind, name, secret, BEFORE.get(kind, "") + secret)
+        return Made(kind, name, secret, secret.join(AROUND.get(kind, ("", ""))))
     if rule is None:
         raise ValueError(f"no value can be made of {kind!r}: it has neither a rule nor a maker")
     right = str(getattr(rule, "right", ""))
