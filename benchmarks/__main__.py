@@ -31,6 +31,7 @@ SHORT = {
     "costs": ["--short"],
     "misses": ["--short"],
     "origins": ["--short"],
+    "redaction": ["--short"],
 }
 """Every benchmark, and its short form."""
 

@@ -159,7 +159,7 @@ class Redactor:
         for finding in again.findings:
             start, end = acting.Put.origin(puts, finding.start, finding.end)
             done.append(replace(finding, start=start, end=end))
-        return Result(again.text, tuple(_merged(done)), self._order)
+        return Result(again.text, tuple(_merged(done, self._order)))
 
     def whole(self, kind: str, value: str | int | float, field: str) -> str | int | float | acting.Gone:
         """The value of a field that `fieldnames.kind_of` knows, as the policy has it: itself, what stands for it, or `GONE`.
