@@ -81,7 +81,7 @@ class Result:
 
 
 class Redactor:
-    """Redacts texts by one policy. Compiled once (about 40 ms), then used for every text, from any thread.
+    """Redacts texts by one policy. Compiled once (about 0.15 s and 20 MB), then used for every text, from any thread.
 
     Raises ValueError if the policy wants phone numbers and the extra `[phone]` is not installed.
     """

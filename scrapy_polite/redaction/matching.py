@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from scrapy_polite.redaction.escapes import LEADS, LONGEST_ESCAPE, View, escape_over
+from scrapy_polite.redaction.escapes import LEADS, LONGEST_ESCAPE, escape_over
+from scrapy_polite.redaction.reading import ENDS_BLOCK, ENDS_TOKEN, LEAD, WORD, Budget, OverBudget, Reading
 from scrapy_polite.redaction.rules import regexes, words
 from scrapy_polite.redaction.validators import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from scrapy_polite.redaction.rules import Rule
 
 __all__ = ["SEEN_BEFORE", "Budget", "Matcher", "OverBudget", "Reading", "Span", "confirm"]
@@ -23,17 +22,8 @@ SEEN_BEFORE = 80
 # Characters that a rule sees behind its value: "-->".
 _SEEN_BEHIND = 4
 
-_LEAD = re.compile(r"[\\%&]")
-# What is looked for ahead: the next escape, what ends a token, and what ends a value that has blanks and quotes before it
-# or in it.
-Ender = Literal[0, 1, 2]
-_ESCAPE: Ender = 0
-_ENDS_TOKEN: Ender = 1
-_ENDS_BLOCK: Ender = 2
-_ENDERS = (_LEAD, re.compile(r"""[\s"'<>`,]"""), re.compile(r"[<>`]"))
 # From this length on, a view ends where the token does, and not where the shape could at most.
 _LONG = 300
-_WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
 # A slash, or what may be one written as an escape.
 _SLASH = re.compile(r"/|2[fF]|47|sol|057")
 _ENDS_ANY = frozenset(" \"'<>`,\n\t")
@@ -42,90 +32,8 @@ _IN_VALUE = r"\w.+/='\u0300-\u036f-"
 _IN_NO_VALUE = re.compile(rf"[^:$|@!*~{_IN_VALUE}]")
 _RUN = re.compile(f"[{_IN_VALUE}]*")
 _LARGEST = 8
-# What one anchor costs to be tried, and a character that is read through a view, in characters read as they are.
+# What one anchor costs to be tried, in characters read.
 _TRY_COST = 100
-_VIEW_COST = 10
-_LOOK_COST = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """How much may be read for one text, in characters: a base, and for every character of the text.
-
-    A page costs far less than one a character; the default ends what is hostile after some 50 ms for every 100 KB.
-    """
-
-    base: int = 2_000_000
-    per_character: int = 30
-
-
-class OverBudget(Exception):  # noqa: N818  (it is no error: it ends a search inside this package)
-    pass
-
-
-class Reading:
-    """One text while it is read: what is left of its budget, where its next escape and its next blank or quote are, and
-    the last view of it.
-
-    Anchors come nearly in order, so remembering the last answer makes looking ahead linear, however many there are.
-    """
-
-    __slots__ = ("_left", "_next", "_view", "text")
-
-    def __init__(self, text: str, budget: Budget) -> None:
-        self.text = text
-        self._left = budget.base + budget.per_character * len(text)
-        self._next: list[tuple[int, int]] = [(0, -1)] * len(_ENDERS)
-        self._view: tuple[int, int, View] | None = None
-
-    def mask(self, spans: Sequence[tuple[int, int]]) -> None:
-        """What was found is read as `~` from now on, which stands for whatever is put in its place."""
-        pieces: list[str] = []
-        at = 0
-        for start, end in spans:
-            pieces += self.text[at:start], "~" * (end - start)
-            at = end
-        pieces.append(self.text[at:])
-        self.spend(len(self.text) // 20)
-        self.text = "".join(pieces)
-        self._next = [(0, -1)] * len(_ENDERS)
-        self._view = None
-
-    def spend(self, cost: int) -> None:
-        self._left -= cost
-        if self._left < 0:
-            raise OverBudget
-
-    def view(self, start: int, end: int) -> View:
-        """A view of this window: the last one again if it was of the same, as two rules of one anchor often ask so."""
-        if self._view is None or self._view[:2] != (start, end):
-            self.spend(_VIEW_COST * (end - start + 50))
-            self._view = start, end, View(self.text, start, end)
-        return self._view[2]
-
-    def glued(self, at: int) -> bool:
-        """True if a letter, a digit or "_" stands right before, as it is."""
-        self.spend(_LOOK_COST)
-        return at > 0 and self.text[at - 1] in _WORD and not self.escapes(max(0, at - LONGEST_ESCAPE), at - 1)
-
-    def escapes(self, start: int, end: int) -> bool:
-        """True if an escape may begin from `start` to `end`."""
-        lead = self.following(_ESCAPE, start)
-        return lead <= end and lead < len(self.text)
-
-    def following(self, what: Ender, start: int) -> int:
-        """Where the first match at or after `start` begins; the end of the text if there is none."""
-        since, found = self._next[what]
-        if since <= start <= found:
-            return found
-        # Up to where the last answer begins nothing has been looked at; from there on it still counts.
-        match = _ENDERS[what].search(self.text, start, since if start < since else len(self.text))
-        if match:
-            found = match.start()
-        elif start > found:
-            found = len(self.text)
-        self._next[what] = start, found
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,9 +145,9 @@ class Matcher:
             return not reading.escapes(at, begun.end() if begun else at + self.head)
         if (
             at
-            and (text[at - 1] in _WORD)
+            and (text[at - 1] in WORD)
             and self._left.match(text, at) is None
-            and (reading.following(_ESCAPE, max(0, at - LONGEST_ESCAPE)) >= at or escape_over(text, at - 1) is None)
+            and (not reading.escapes(max(0, at - LONGEST_ESCAPE), at - 1) or escape_over(text, at - 1) is None)
         ):
             return True
         if reading.escapes(at, at + self._seen):
@@ -346,7 +254,7 @@ def confirm(matcher: Matcher, reading: Reading, at: int, plain: bool) -> tuple[S
                 start = max(start, text.rfind(sign, start, at))
         limit = len(text)
         if longest > _LONG:
-            limit = reading.following(_ENDS_BLOCK if matcher.rule.blanks else _ENDS_TOKEN, at + matcher.head)
+            limit = reading.following(ENDS_BLOCK if matcher.rule.blanks else ENDS_TOKEN, at + matcher.head)
             end = min(end, limit)
         if plain and not reading.escapes(start, end):
             return spans
@@ -380,4 +288,4 @@ def _goes_on(matcher: Matcher, text: str, start: int, end: int | None = None) ->
 
 def _touched(text: str, start: int, end: int) -> bool:
     """True if an escape begins right after the value, or one may cover its beginning or end right before it."""
-    return (end < len(text) and text[end] in LEADS) or _LEAD.search(text, max(0, start - LONGEST_ESCAPE), end) is not None
+    return (end < len(text) and text[end] in LEADS) or LEAD.search(text, max(0, start - LONGEST_ESCAPE), end) is not None

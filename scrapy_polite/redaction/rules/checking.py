@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, get_args
 
 from scrapy_polite.redaction import checksums, validators
-from scrapy_polite.redaction.rules import regexes, words
+from scrapy_polite.redaction.rules import regexes, slowness, words
 from scrapy_polite.redaction.rules.rule import Exposure, Rule
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def _user_problem(rule: Rule) -> str | None:
         return "`left` and `right` may only look at single characters, as (?<![A-Za-z0-9]) and (?![A-Za-z0-9])"
     if _LOOK.search(_CLASS.sub("_", rule.shape)):
         return "its shape looks ahead or behind: say that in `left` and `right`"
-    trouble = regexes.trouble(shape)
+    trouble = slowness.trouble(shape)
     if trouble:
         return f"it could take long on a page made for it: {trouble}"
     least, most = regexes.width(shape)
