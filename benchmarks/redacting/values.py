@@ -247,7 +247,8 @@ def made(kind: str, random: Random) -> Made:
             given_to = given["name"] or name
             parameter = bool(_SIGNED.search(given_to)) or not (_words(rule) or _NAMED.search(rule.shape))
             return Made(kind, given_to, secret, secret, parameter)
-        parameter_name = None if lead or back else _PARAMETER.match(value)
+        # What has a word before it stands under that word, and what it ends with is a padding.
+        parameter_name = None if lead or back or _words(rule) else _PARAMETER.match(value)
         if parameter_name:
             secret = value[parameter_name.end() :]
             return Made(kind, parameter_name[0][:-1], secret, secret, parameter=True)
