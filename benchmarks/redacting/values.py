@@ -10,6 +10,7 @@ import json
 import re
 import string
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from benchmarks.redacting.shapes import texts_before
@@ -227,7 +228,7 @@ def made(kind: str, random: Random) -> Made:
     if rule is None:
         raise ValueError(f"no value can be made of {kind!r}: it has neither a rule nor a maker")
     right = str(getattr(rule, "right", ""))
-    whole = re.compile(rule.left + rule.shape + right, re.ASCII)
+    whole = _compiled(rule.left + rule.shape + right)
     for _ in range(_TRIES):
         before = texts_before(rule.back, "value", random) if rule.back else ("", "", "")
         lead, value, rest = texts_before(rule.shape, "value", random)
@@ -236,7 +237,7 @@ def made(kind: str, random: Random) -> Made:
         match = whole.match(text, 1 + len(back))
         if match is None or match.end() != len(text) - 1 or not (_words(rule) or any(a in text for a in rule.anchors)):
             continue
-        if rule.back and not re.compile(rule.back, re.ASCII).search(text[: 1 + len(back)]):
+        if rule.back and not _compiled(rule.back).search(text[: 1 + len(back)]):
             continue
         alone = "(?P<value>" in rule.back
         secret = before[1] if alone else back + value
@@ -256,6 +257,11 @@ def made(kind: str, random: Random) -> Made:
     raise ValueError(
         f"no value of {kind!r} came of its shape in {_TRIES} tries: it needs a maker in benchmarks.redacting.values"
     )
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.ASCII)
 
 
 def _words(rule: Rule) -> str:
