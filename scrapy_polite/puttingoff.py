@@ -56,6 +56,9 @@ PATIENCE: Final = 30.0
 
 AGAIN: Final = 1.0
 
+MOST_PRIORITY: Final = 2**62
+"""That is kept of a request's, in either direction: a store has 64 bits for it."""
+
 SEARCH_EVERY: Final = 5.0
 """Seconds after which it is looked again which of all sites wait for an origin that is parked."""
 
@@ -238,6 +241,8 @@ class PuttingOff:
         for request in requests:
             try:
                 text, fingerprint = self._plain.text(request), self._plain.fingerprint(request)
+                if not request.method.isascii() or not request.method.isprintable():
+                    raise ValueError(f"{request.method!r} is no method")
             except ValueError as error:
                 logger.warning("Cannot be put off: %s: %s", request, error)
                 unfit.append(request)
@@ -258,7 +263,7 @@ class PuttingOff:
                 _name_of(request.errback),
                 why.kind,
                 why.reason,
-                priority,
+                max(-MOST_PRIORITY, min(MOST_PRIORITY, priority)),
                 now + why.seconds if why.seconds else 0.0,
                 now,
                 text,

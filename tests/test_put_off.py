@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from loopback import Answer, Arrival, Crawl, Server, crawl, limits, ports
 
-from scrapy_polite.stores.base import open_store
+from scrapy_polite.stores.base import Cause, open_store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -190,6 +190,37 @@ def test_a_spider_that_is_stopped_puts_off_all_and_one_with_enough_only_what_is_
     assert {arrival.path for arrival in server.pages()} == {f"/{n}" for n in range(20)} - done
     assert second.stats["polite/deferred/taken_up"] == 20 - len(done)
     assert second.stats["finish_reason"] == "finished"
+
+
+ODD_ONES = """
+class Numbered(scrapy.Request):
+    def __init__(self, number, **more):
+        more.pop("url", None)
+        super().__init__("{url}/numbered/" + str(number), **more)
+class Spider(TestSpider):
+    async def start(self):
+        yield scrapy.Request("{url}/0", self.answered, errback=self.failed)
+        yield Numbered(7, callback=self.answered, errback=self.failed)
+        yield scrapy.Request("{url}/method", self.answered, errback=self.failed, method="G\\udc80T")
+        yield scrapy.Request("{url}/first", self.answered, errback=self.failed, priority=10**30)
+        yield scrapy.Request("{url}/last", self.answered, errback=self.failed, priority=-10**30)
+"""
+
+
+def test_what_does_not_fit_into_a_store_is_told_its_errback_and_costs_no_other_request(tmp_path: Path) -> None:
+    with Server() as server:
+        store = store_of(tmp_path)
+        store.hold("site:127.0.0.1", 3600, Cause("error", "a test says so"))
+        done = crawl(ODD_ONES.format(url=server.url), tmp_path, **limits(5.0) | ports(server))
+        assert done.stats["finish_reason"] == "polite_deferred", done.log
+        assert sorted(result[:2] for result in done.results) == [
+            [f"{server.url}/method", "NotNow"],
+            [f"{server.url}/numbered/7", "NotNow"],
+        ]
+        assert {row.url for row in store.deferred()} == {f"{server.url}/{name}" for name in ("0", "first", "last")}
+        rows = store.take_deferred("scrapybot/test", "run", 9, 60, 1e6)
+        assert [row.url.rpartition("/")[2] for row in rows] == ["first", "0", "last"]
+        store.close()
 
 
 WANTS_TO_STAY = """
