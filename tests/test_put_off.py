@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from loopback import Answer, Arrival, Crawl, Server, crawl, limits, ports
 
 from scrapy_polite.stores.base import Cause, open_store
+from scrapy_polite.stores.deferring import Deferred
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -190,6 +191,25 @@ def test_a_spider_that_is_stopped_puts_off_all_and_one_with_enough_only_what_is_
     assert {arrival.path for arrival in server.pages()} == {f"/{n}" for n in range(20)} - done
     assert second.stats["polite/deferred/taken_up"] == 20 - len(done)
     assert second.stats["finish_reason"] == "finished"
+
+
+def test_what_waits_behind_requests_that_cannot_be_read_is_taken_up(tmp_path: Path) -> None:
+    """A callback of that name is no more."""
+    with Server() as server:
+        store = store_of(tmp_path)
+
+        def row(name: str, callback: str, priority: int) -> Deferred:
+            url = f"{server.url}/{name}"
+            text = json.dumps({"url": url, "callback": callback})
+            why = ("error", "503", priority, 0.0, 1.0, text)
+            return Deferred("scrapybot/test", name, "site:127.0.0.1", url, "GET", callback, "", *why)
+
+        store.defer([row(str(number), "gone", 9) for number in range(600)])
+        store.defer([row("late", "answered", 0)])
+        done = crawl(BROAD.format(count=0, urls=[]), tmp_path, **limits(20.0) | ports(server))
+        assert list(paths(server)) == ["/late"], done.log
+        assert len(store.deferred()) == 600
+        store.close()
 
 
 ODD_ONES = """
