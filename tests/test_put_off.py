@@ -159,6 +159,25 @@ def test_a_key_that_refuses_for_ever_is_parked_and_the_crawl_ends_and_says_what_
     store.close()
 
 
+def test_a_server_that_asks_for_little_time_each_time_is_left_alone_for_longer_before_it_is_parked(tmp_path: Path) -> None:
+    began: list[float] = []
+
+    def restarts(arrival: Arrival) -> Answer:
+        began.append(time.monotonic())
+        return Answer(status=503, headers={"Retry-After": "0.2"}) if began[-1] < began[0] + 1 else Answer()
+
+    settings = limits(20.0) | {"POLITE_PARK_AFTER": 2, "POLITE_LADDERS": {"error": [2.0]}, "POLITE_LADDER_JITTER": 0}
+    with Server(restarts) as server:
+        done = crawl(BROAD.format(count=5, urls=[server.url]), tmp_path, **settings, **ports(server))
+    assert done.stats["finish_reason"] == "finished", done.log
+    assert len(done.urls()) == 5
+
+    with Server(lambda arrival: Answer(status=503, headers={"Retry-After": "0.2"})) as server:
+        done = crawl(BROAD.format(count=5, urls=[server.url]), tmp_path, **settings, **ports(server))
+        assert done.stats["polite/backoff/parked"] == 1, done.log
+        assert server.arrivals[-1].at - server.arrivals[0].at > 4.0
+
+
 STOPPED = """
 import asyncio
 class Spider(TestSpider):
