@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from loopback import Answer, Arrival, Crawl, Server, crawl, limits, ports
 
+from scrapy_polite.puttingoff import steps_of
 from scrapy_polite.stores.base import Cause, open_store
 from scrapy_polite.stores.deferring import Deferred
 
@@ -229,6 +230,20 @@ def test_what_waits_behind_requests_that_cannot_be_read_is_taken_up(tmp_path: Pa
         assert list(paths(server)) == ["/late"], done.log
         assert len(store.deferred()) == 600
         store.close()
+
+
+def test_requests_that_carry_whole_pages_are_written_in_more_steps() -> None:
+    def row(letters: int) -> Deferred:
+        return Deferred("a/b", "1", "site:a", "http://a/", "GET", "", "", "error", "503", 0, 0.0, 1.0, "x" * letters)
+
+    def steps(rows: list[Deferred]) -> list[tuple[int, int]]:
+        return [(start, len(some)) for start, some in steps_of(rows)]
+
+    mega, small = row(1024 * 1024), row(9)
+    assert steps([]) == []
+    assert steps([small] * 1_001) == [(0, 500), (500, 500), (1_000, 1)]
+    assert steps([mega] * 70) == [(0, 32), (32, 32), (64, 6)]
+    assert steps([small, row(40 * 1024 * 1024), small]) == [(0, 1), (1, 1), (2, 1)]
 
 
 ODD_ONES = """
