@@ -163,18 +163,20 @@ class Deferring:
         politeness, spider = self._politeness, self._crawler.spider
         take = politeness.booker.store.take_deferred
         within = politeness.config.defer_after
-        try:
-            rows = await politeness.booker.call(take, owner, self._run, most, LEASE, within)
-        except StoreError as error:
-            politeness.booker.trouble(error)
-            return []
-        found = []
-        for row in rows:
-            self._has_taken = True
+        found: list[tuple[Deferred, Request]] = []
+        rows: list[Deferred] | None = None
+        while rows is None or (rows and not found):  # Behind those that cannot be read there may be others.
             try:
-                found.append((row, requestjson.read(row.request.encode(), spider)))
-            except Exception as error:  # Whatever the class of the request raises.
-                logger.error("A request that was put off cannot be read, and stays where it is: <%s>: %s", row.url, error)
+                rows = await politeness.booker.call(take, owner, self._run, most, LEASE, within)
+            except StoreError as error:
+                politeness.booker.trouble(error)
+                return []
+            for row in rows:
+                self._has_taken = True
+                try:
+                    found.append((row, requestjson.read(row.request.encode(), spider)))
+                except Exception as error:  # Whatever the class of the request raises.
+                    logger.error("A request that was put off cannot be read, and stays where it is: <%s>: %s", row.url, error)
         if found:
             politeness.count("deferred/taken_up", len(found))
         return found

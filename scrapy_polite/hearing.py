@@ -156,6 +156,11 @@ class Hearing:
         heard = self._heard.get(site)
         return heard.state.refusals if heard is not None and heard.state is not None else 0
 
+    def rung(self, site: str, kind: str) -> float:
+        """Seconds of the rung that the site's last refusal of the kind has used up, whatever time it stated."""
+        state = self.state_of(site) or State()
+        return self._ladders.rung(kind, max(0, state.count(kind) - 1))
+
     def forget(self, site: str) -> None:
         """A person has ended its hold: the next refusal begins at the first rung."""
         self._heard.pop(site, None)

@@ -103,8 +103,16 @@ class Holding:
 
     async def _park(self, site: str, hold: Hold) -> None:
         """A site that refuses for ever is left to a person. Once: what was in flight then is refused, too."""
-        refusals = self._hearing.refusals(site)
-        if refusals >= self._politeness.config.park_after and hold.seconds < PARKED_FOR / 2:
+        refusals, enough = self._hearing.refusals(site), self._politeness.config.park_after
+        if refusals < enough or hold.seconds >= PARKED_FOR / 2:
+            return
+        kind, stated = hold.refusal.kind, hold.refusal.stated
+        rung = self._hearing.rung(site, kind)
+        if stated is not None and stated < rung and refusals < 2 * enough:
+            # Ten times `Retry-After: 1` are over in seconds, and may be a restart.
+            why = f"{refusals} refusals though the times that it states were waited, the last: {hold.cause.reason}"
+            await self._politeness.hold(site, rung, Cause(kind, why))
+        else:
             why = f"{refusals} refusals with no good answer between, the last: {hold.cause.reason}"
             cause = Cause("parked", why, hold.cause.stated)
             self._politeness.count(f"backoff/{cause.kind}")

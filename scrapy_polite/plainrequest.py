@@ -48,7 +48,10 @@ class PlainRequests:
         return requestjson.write(request, self._crawler.spider).decode()
 
     def _plain(self, request: Request) -> Request:
-        plain: Request = request.replace(priority=0, dont_filter=True)
+        try:
+            plain: Request = request.replace(priority=0, dont_filter=True)
+        except Exception as error:  # Whatever a class of the project's raises, such as one that takes other arguments.
+            raise ValueError(f"{type(request).__qualname__}.replace: {error!r}") from error
         for name in OF_ONE_RUN:
             plain.meta.pop(name, None)
         if plain.meta.get("download_timeout") == self._timeout:

@@ -27,7 +27,7 @@ from scrapy_polite.stores.base import StoreError
 from scrapy_polite.stores.deferring import Deferred
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from scrapy_polite.politeness import Politeness
     from scrapy_polite.stores.base import Peek
 
-__all__ = ["ALL_HELD", "FIRST", "PuttingOff", "images_of", "owner_of"]
+__all__ = ["ALL_HELD", "FIRST", "PuttingOff", "images_of", "owner_of", "steps_of"]
 
 logger = logging.getLogger(__name__)
 
@@ -51,10 +51,17 @@ FIRST: Final = 100
 AT_ONCE: Final = 500
 """Requests that are written in one step, and keys that are asked for."""
 
+MOST_LETTERS: Final = 32 * 1024 * 1024
+"""Characters of the requests that are written in one step, but for one that is longer alone. A spider may carry whole pages in
+meta, and Postgres takes no statement of a gigabyte."""
+
 PATIENCE: Final = 30.0
 """Seconds for which a store that cannot answer is asked again when the spider closes."""
 
 AGAIN: Final = 1.0
+
+MOST_PRIORITY: Final = 2**62
+"""That is kept of a request's, in either direction: a store has 64 bits for it."""
 
 SEARCH_EVERY: Final = 5.0
 """Seconds after which it is looked again which of all sites wait for an origin that is parked."""
@@ -127,7 +134,8 @@ class PuttingOff:
                     rows, unfit = self._rows(self.owner, part, whys, "")
                     self._unfit.update(unfit)
                     stays += unfit
-                    await self._politeness.booker.call(self._write, list(rows.values()))
+                    for _, step in steps_of(list(rows.values())):
+                        await self._politeness.booker.call(self._write, step)
                     self._early |= {name: (row.kind, row.key) for name, row in rows.items()}
                     found |= dict(zip(_but(part, unfit), rows, strict=True))
             finally:
@@ -183,8 +191,7 @@ class PuttingOff:
         self._fail(unfit, "it cannot be written down, so it was not put off")
         rows = [*found.values(), *images.values()]
         written = [*rows, *never]
-        for start in range(0, len(written), AT_ONCE):
-            some = written[start : start + AT_ONCE]
+        for start, some in steps_of(written):
             if not await self._patiently(end, partial(self._write, some)):
                 lost = [request for request in kept[start:] if request.meta.get(TAKEN_UP) not in taken]
                 logger.error("The store cannot answer: %d requests are not put off, their errbacks are called", len(lost))
@@ -238,6 +245,8 @@ class PuttingOff:
         for request in requests:
             try:
                 text, fingerprint = self._plain.text(request), self._plain.fingerprint(request)
+                if not request.method.isascii() or not request.method.isprintable():
+                    raise ValueError(f"{request.method!r} is no method")
             except ValueError as error:
                 logger.warning("Cannot be put off: %s: %s", request, error)
                 unfit.append(request)
@@ -258,7 +267,7 @@ class PuttingOff:
                 _name_of(request.errback),
                 why.kind,
                 why.reason,
-                priority,
+                max(-MOST_PRIORITY, min(MOST_PRIORITY, priority)),
                 now + why.seconds if why.seconds else 0.0,
                 now,
                 text,
@@ -291,6 +300,18 @@ class PuttingOff:
             logger.info("Put off: %d requests of %d keys (%s); %s", len(whys), sum(keys.values()), told, where)
         if dropped:
             logger.info("Not put off, since the spider was to close and nothing held them: %d requests", dropped)
+
+
+def steps_of(rows: Sequence[Deferred]) -> Iterator[tuple[int, Sequence[Deferred]]]:
+    """The rows in parts that a store takes at once, each with the place where it begins."""
+    start = letters = 0
+    for place, row in enumerate(rows):
+        letters += len(row.request)
+        if place > start and (place - start == AT_ONCE or letters > MOST_LETTERS):
+            yield start, rows[start:place]
+            start, letters = place, len(row.request)
+    if rows:
+        yield start, rows[start:]
 
 
 def owner_of(project: str, spider: str) -> str:

@@ -43,8 +43,8 @@ class Raises:
         origin = placed.origin if placed is not None else None
         if placed is None or origin is None or not raising.may_be_origins(hold.refusal, behind_edge=placed.edge is not None):
             return
-        at, refusal, named = self.wall(), hold.refusal, bool(hold.refusal.partition)
-        begun = raising.Begun(site, refusal.kind, at, at + hold.seconds, refusal.reason, named)
+        at, refusal = self.wall(), hold.refusal
+        begun = raising.Begun(site, refusal.kind, at, at + hold.seconds, refusal.reason, refusal.partition)
         sites, weak = await self._sites_at(origin), is_weak(placed.placement)
         found: list[raising.Raised | None] = []
 
@@ -63,7 +63,7 @@ class Raises:
             self._politeness.count(f"raised/{raised.kind}")
             logger.warning("%s", raised.sentence(origin))
         reason = f"{raised.reason}; raised from {', '.join(raised.sites)}: {raised.why}"
-        cause = Cause(raised.kind, reason, named and refusal.stated is not None)
+        cause = Cause(raised.kind, reason, bool(refusal.partition) and refusal.stated is not None)
         await self._politeness.hold(origin, raised.until - at, cause)
 
     async def _sites_at(self, origin: str) -> int:

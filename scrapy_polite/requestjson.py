@@ -55,7 +55,12 @@ DEFAULTS: Final[dict[str, object]] = {
 
 def write(request: Request, spider: Spider | None) -> bytes:
     """ASCII. Raises ``ValueError`` for what would not come back as it was."""
-    parts = request.to_dict(spider=spider)
+    try:
+        parts = request.to_dict(spider=spider)
+    except ValueError:
+        raise
+    except Exception as error:  # Whatever a class of the project's raises.
+        raise ValueError(f"{request}: {type(request).__qualname__}.to_dict: {error!r}") from error
     if type(request) is Request:
         parts = {name: value for name, value in parts.items() if name not in DEFAULTS or value != DEFAULTS[name]}
     try:
@@ -92,14 +97,22 @@ def _pack(value: object) -> object:
 def _pack_item(item: Any) -> list[object]:
     kind = type(item)
     path = f"{kind.__module__}.{kind.__qualname__}"
-    fields = dict(ItemAdapter(item))
     try:
+        fields = dict(ItemAdapter(item))
         same = load_object(path) is kind and kind(**fields) == item
     except Exception as error:
         raise ValueError(f"{item!r} of type {path} cannot be made anew from its fields: {error}") from None
     if not same:
         raise ValueError(f"{item!r} of type {path} is not what its fields make anew")
     return [path, _pack(fields)]
+
+
+def _unpack_item(path: str, fields: Any) -> object:
+    kind = load_object(path)
+    # Whoever can write into the store could name any function here, and what it is to be called with.
+    if not isinstance(kind, type) or not ItemAdapter.is_item_class(kind):
+        raise ValueError(f"{path} is no class of items, and is not called")
+    return kind(**_unpack(fields))
 
 
 def _pack_bytes(value: Any) -> dict[str, str] | str:
@@ -150,5 +163,5 @@ READERS: Final[dict[str, Callable[[Any], object]]] = {
     "!timedelta": lambda value: timedelta(*value),
     "!decimal": Decimal,
     "!dict": lambda value: {_unpack(key): _unpack(each) for key, each in value},
-    "!item": lambda value: load_object(value[0])(**_unpack(value[1])),
+    "!item": lambda value: _unpack_item(*value),
 }

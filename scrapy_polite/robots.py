@@ -39,13 +39,20 @@ __all__ = ["PoliteRobotsTxtMiddleware"]
 logger = logging.getLogger(__name__)
 
 REMEMBERED: Final = 50_000
-"""Files whose rules are kept in memory; the oldest goes first, and is read again if its site comes back."""
+"""Files of which something is kept in memory; the oldest goes first, and is read again if its site comes back."""
+
+LARGEST: Final = 32 * 1024 * 1024
+"""Characters of all files together whose rules are kept in memory, so that no domain with any number of names fills it; what
+was parsed takes up to ten bytes for each. The oldest goes first: it is in the store."""
 
 
 class _Rules(NamedTuple):
     known: Known
     parser: RobotParser
     """Of the copy; where there is none, one that forbids everything."""
+
+    def size(self) -> int:
+        return len(self.known.text or "")
 
 
 class PoliteRobotsTxtMiddleware(RobotsTxtMiddleware):
@@ -57,7 +64,7 @@ class PoliteRobotsTxtMiddleware(RobotsTxtMiddleware):
         self._agenda = agenda_of(crawler)
         self._fetching = Fetching(crawler, self._agenda, self.DOWNLOAD_PRIORITY)
         self._copies = Copies(self._politeness.booker)
-        self._rules: dict[str, _Rules] = Remembering(REMEMBERED)
+        self._rules: dict[str, _Rules] = Remembering(REMEMBERED, LARGEST, _Rules.size)
         self._asked: dict[str, bool] = Remembering(REMEMBERED)
         """Those that this process has asked for itself."""
         self._grown_old: dict[str, float] = Remembering(REMEMBERED)

@@ -117,7 +117,9 @@ class Fetching:
             except RequestRefused as refused:
                 # Its own host: the guard refuses each page as well. Or where it was redirected to: nobody can read it.
                 return Fetched("unreachable", why=refused.reason)
-            except IgnoreRequest:
+            except IgnoreRequest as ignored:
+                if self._received.get(request):
+                    return Fetched("unreachable", why=str(ignored))  # An answer that cannot be unpacked, as it never ends.
                 return Fetched("none")  # A middleware of the project's does not want it asked for.
             except Exception as error:
                 self._count(f"robotstxt/exception_count/{type(error)}")

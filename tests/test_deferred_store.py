@@ -92,6 +92,16 @@ def test_what_a_run_has_taken_that_died_is_free_again_and_what_is_done_is_gone(s
     assert store.deferred() == []
 
 
+def test_a_clock_that_was_far_ahead_keeps_none_for_itself(store: Store, clock: Clock) -> None:
+    clock.forward(90_000)
+    store.defer([row("taken", clock), row("waits", clock, wait=600)])
+    assert names(store.take_deferred(MINE, "dead", 9, 60)) == ["taken"]
+    clock.forward(-1_800)
+    assert store.take_deferred(MINE, "next", 9, 60) == []
+    clock.forward(-80_000)
+    assert names(store.take_deferred(MINE, "next", 9, 60)) == ["taken", "waits"]
+
+
 def test_they_are_dropped_by_owner_and_key(store: Store, clock: Clock) -> None:
     store.defer([row("1", clock), row("2", clock, key="site:b"), row("3", clock, owner="project/another")])
     store.take_deferred(MINE, "run", 1, 60)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import subprocess
@@ -432,6 +433,23 @@ class Text(str):
 def test_what_would_not_come_back_as_it_was_is_refused(make: Callable[[], object]) -> None:
     with pytest.raises(ValueError, match=r".+"):
         requestjson.write(scrapy.Request("https://a.example/", meta={"odd": make()}), None)
+
+
+def test_nothing_but_a_class_of_items_is_called_by_what_is_read() -> None:
+    for path in ("os.getcwd", "subprocess.Popen", "logging.root"):
+        written = json.dumps({"url": "https://a.example/", "meta": {"item": {"!item": [path, {}]}}})
+        with pytest.raises(ValueError, match=r"is no class of items"):
+            requestjson.read(written.encode(), None)
+
+
+class Moody(scrapy.Request):
+    def to_dict(self, *, spider: scrapy.Spider | None = None) -> dict[str, object]:
+        raise AttributeError("a class of the project's")
+
+
+def test_a_class_that_breaks_is_refused() -> None:
+    with pytest.raises(ValueError, match="a class of the project's"):
+        requestjson.write(Moody("https://a.example/"), None)
 
 
 def test_a_callback_that_is_no_method_of_the_spider_is_refused() -> None:

@@ -104,6 +104,21 @@ def test_a_key_is_parked_for_a_time_or_until_it_is_released(tmp_path: Path, held
     assert [line.kind for line in audit(tmp_path)] == ["parked", "parked", "released"]
 
 
+def test_a_key_is_parked_as_crawls_spell_it_and_one_that_none_can_have_is_refused(tmp_path: Path, held: Store) -> None:
+    assert told(tmp_path, "park", "site:WWW.Bücher.example.")["key"] == "site:www.xn--bcher-kva.example"
+    for wrong in ("site:foo bar", "site:", "origin:", "origin:a b", "bucket:s3/\x1b[2J"):
+        refused = act(tmp_path, "park", wrong)
+        assert refused.returncode == 2, wrong
+    assert len(held.held()) == 2
+
+
+def test_what_others_wrote_is_shown_without_what_moves_a_terminal(tmp_path: Path, held: Store) -> None:
+    held.hold(A, 900, Cause("error", "503 \x1b[31m\u202e"))
+    done = act(tmp_path, "retry", A).stdout.rstrip("\n")
+    assert done.isprintable()
+    assert "503 \\x1b[31m\\u202e" in done
+
+
 def test_what_is_held_and_not_parked_is_not_released_but_retried(tmp_path: Path, held: Store) -> None:
     refused = act(tmp_path, "release", A)
     assert refused.returncode == 2

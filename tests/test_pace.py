@@ -209,6 +209,14 @@ def test_a_baseline_that_was_learned_too_low_is_mended_by_a_probe_and_by_nothing
     assert state.base == pytest.approx(math.log(0.3), abs=0.3)
 
 
+@pytest.mark.parametrize("rate", [1.0, 0.5, 0.05])
+def test_it_is_mended_where_a_key_is_asked_once_or_twice_a_minute(rate: float) -> None:
+    """A cache that is warm for the first pages, and never again."""
+    state, now = settled(0.001, rate, 20 / rate)
+    state, _ = settled(0.3, rate, 7_200, state, now)
+    assert pace(state, rate) < 1.1
+
+
 def test_a_probe_is_a_quarter_less_for_a_moment_and_comes_every_five_minutes() -> None:
     state, now = settled(0.1, 5, 200)
     began: list[float] = []

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from loopback import Answer, Arrival, Crawl, Server, crawl, limits, ports
 
-from scrapy_polite.stores.base import open_store
+from scrapy_polite.puttingoff import steps_of
+from scrapy_polite.stores.base import Cause, open_store
+from scrapy_polite.stores.deferring import Deferred
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -158,6 +160,25 @@ def test_a_key_that_refuses_for_ever_is_parked_and_the_crawl_ends_and_says_what_
     store.close()
 
 
+def test_a_server_that_asks_for_little_time_each_time_is_left_alone_for_longer_before_it_is_parked(tmp_path: Path) -> None:
+    began: list[float] = []
+
+    def restarts(arrival: Arrival) -> Answer:
+        began.append(time.monotonic())
+        return Answer(status=503, headers={"Retry-After": "0.2"}) if began[-1] < began[0] + 1 else Answer()
+
+    settings = limits(20.0) | {"POLITE_PARK_AFTER": 2, "POLITE_LADDERS": {"error": [2.0]}, "POLITE_LADDER_JITTER": 0}
+    with Server(restarts) as server:
+        done = crawl(BROAD.format(count=5, urls=[server.url]), tmp_path, **settings, **ports(server))
+    assert done.stats["finish_reason"] == "finished", done.log
+    assert len(done.urls()) == 5
+
+    with Server(lambda arrival: Answer(status=503, headers={"Retry-After": "0.2"})) as server:
+        done = crawl(BROAD.format(count=5, urls=[server.url]), tmp_path, **settings, **ports(server))
+        assert done.stats["polite/backoff/parked"] == 1, done.log
+        assert server.arrivals[-1].at - server.arrivals[0].at > 4.0
+
+
 STOPPED = """
 import asyncio
 class Spider(TestSpider):
@@ -190,6 +211,70 @@ def test_a_spider_that_is_stopped_puts_off_all_and_one_with_enough_only_what_is_
     assert {arrival.path for arrival in server.pages()} == {f"/{n}" for n in range(20)} - done
     assert second.stats["polite/deferred/taken_up"] == 20 - len(done)
     assert second.stats["finish_reason"] == "finished"
+
+
+def test_what_waits_behind_requests_that_cannot_be_read_is_taken_up(tmp_path: Path) -> None:
+    """A callback of that name is no more."""
+    with Server() as server:
+        store = store_of(tmp_path)
+
+        def row(name: str, callback: str, priority: int) -> Deferred:
+            url = f"{server.url}/{name}"
+            text = json.dumps({"url": url, "callback": callback})
+            why = ("error", "503", priority, 0.0, 1.0, text)
+            return Deferred("scrapybot/test", name, "site:127.0.0.1", url, "GET", callback, "", *why)
+
+        store.defer([row(str(number), "gone", 9) for number in range(600)])
+        store.defer([row("late", "answered", 0)])
+        done = crawl(BROAD.format(count=0, urls=[]), tmp_path, **limits(20.0) | ports(server))
+        assert list(paths(server)) == ["/late"], done.log
+        assert len(store.deferred()) == 600
+        store.close()
+
+
+def test_requests_that_carry_whole_pages_are_written_in_more_steps() -> None:
+    def row(letters: int) -> Deferred:
+        return Deferred("a/b", "1", "site:a", "http://a/", "GET", "", "", "error", "503", 0, 0.0, 1.0, "x" * letters)
+
+    def steps(rows: list[Deferred]) -> list[tuple[int, int]]:
+        return [(start, len(some)) for start, some in steps_of(rows)]
+
+    mega, small = row(1024 * 1024), row(9)
+    assert steps([]) == []
+    assert steps([small] * 1_001) == [(0, 500), (500, 500), (1_000, 1)]
+    assert steps([mega] * 70) == [(0, 32), (32, 32), (64, 6)]
+    assert steps([small, row(40 * 1024 * 1024), small]) == [(0, 1), (1, 1), (2, 1)]
+
+
+ODD_ONES = """
+class Numbered(scrapy.Request):
+    def __init__(self, number, **more):
+        more.pop("url", None)
+        super().__init__("{url}/numbered/" + str(number), **more)
+class Spider(TestSpider):
+    async def start(self):
+        yield scrapy.Request("{url}/0", self.answered, errback=self.failed)
+        yield Numbered(7, callback=self.answered, errback=self.failed)
+        yield scrapy.Request("{url}/method", self.answered, errback=self.failed, method="G\\udc80T")
+        yield scrapy.Request("{url}/first", self.answered, errback=self.failed, priority=10**30)
+        yield scrapy.Request("{url}/last", self.answered, errback=self.failed, priority=-10**30)
+"""
+
+
+def test_what_does_not_fit_into_a_store_is_told_its_errback_and_costs_no_other_request(tmp_path: Path) -> None:
+    with Server() as server:
+        store = store_of(tmp_path)
+        store.hold("site:127.0.0.1", 3600, Cause("error", "a test says so"))
+        done = crawl(ODD_ONES.format(url=server.url), tmp_path, **limits(5.0) | ports(server))
+        assert done.stats["finish_reason"] == "polite_deferred", done.log
+        assert sorted(result[:2] for result in done.results) == [
+            [f"{server.url}/method", "NotNow"],
+            [f"{server.url}/numbered/7", "NotNow"],
+        ]
+        assert {row.url for row in store.deferred()} == {f"{server.url}/{name}" for name in ("0", "first", "last")}
+        rows = store.take_deferred("scrapybot/test", "run", 9, 60, 1e6)
+        assert [row.url.rpartition("/")[2] for row in rows] == ["first", "0", "last"]
+        store.close()
 
 
 WANTS_TO_STAY = """

@@ -160,10 +160,13 @@ def test_a_raise_is_said_once_and_what_comes_later_can_only_lengthen_it() -> Non
     assert crawl.counted("raised/rate_limited") == 1
 
 
-def test_a_quota_that_names_its_partition_is_the_origins_at_once() -> None:
+def test_a_quota_is_the_origins_when_a_second_site_names_its_partition() -> None:
     crawl = Crawl()
-    crawl.hears("a", ratelimit='"all";r=0;t=30;pk=:c2hvcHM=:')
-    assert crawl.held() == {"site:a.test": 30, ORIGIN: 30}
+    crawl.hears("a", 200, ratelimit='"all";r=0;t=3000000000;pk=:c2hvcHM=:')
+    crawl.hears("c", 200, ratelimit='"all";r=0;t=40;pk=:bWluZQ==:')
+    assert ORIGIN not in crawl.held()
+    crawl.hears("b", ratelimit='"all";r=0;t=30;pk=:c2hvcHM=:')
+    assert crawl.held()[ORIGIN] == 30 + 3_600
 
 
 def test_quotas_that_are_spent_in_one_minute_are_no_refusals_of_the_origin() -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scrapy_polite.backoff.raising import KEPT, MANY_SITES, MOST_KINDS, Begun, Memory, Raised, as_text, from_text, heard
 
 
-def begun(site: str, at: float, kind: str = "rate_limited", until: float | None = None, *, named: bool = False) -> Begun:
-    return Begun(f"site:{site}", kind, at, at + 120 if until is None else until, f"429 of {site}", named)
+def begun(site: str, at: float, kind: str = "rate_limited", until: float | None = None, partition: str = "") -> Begun:
+    return Begun(f"site:{site}", kind, at, at + 120 if until is None else until, f"429 of {site}", partition)
 
 
 def told(*holds: Begun, sites: int = 10, weak: bool = False) -> list[Raised | None]:
@@ -54,10 +54,20 @@ def test_an_origin_of_many_sites_or_weak_evidence_takes_three_within_a_minute(si
     assert raises(begun("a", 0), begun("b", 1), begun("c", 61), sites=sites, weak=weak) == [False, False, False]
 
 
-def test_a_refusal_that_names_the_origin_rises_alone() -> None:
-    (raised,) = told(begun("a", 0, named=True), sites=500, weak=True)
+def test_two_sites_that_are_told_of_one_quota_are_the_origin_and_one_alone_never_is() -> None:
+    told_a, told_b = begun("a", 0, partition="shops"), begun("b", 299, partition="shops")
+    first, second = told(told_a, told_b, sites=500, weak=True)
+    assert first is None
+    assert second is not None
+    assert (second.sites, second.why) == (("site:a", "site:b"), "2 of its sites were told of one quota within 300 s")
+    assert raises(told_a, told_b._replace(at=301)) == [False, False]
+    assert raises(told_a, begun("b", 1, partition="mine"), begun("c", 2)) == [False] * 3
+
+
+def test_one_site_alone_does_not_have_its_origin_held_for_ever() -> None:
+    _, raised = told(begun("a", 0, until=1e9), begun("b", 30, until=150))
     assert raised is not None
-    assert (raised.sites, raised.why) == (("site:a",), "the refusal names the origin")
+    assert raised.until == 150 + 3_600
 
 
 def test_the_later_end_and_the_first_cause_are_raised() -> None:
@@ -95,7 +105,6 @@ holds = st.lists(
         st.sampled_from("abcdefgh"),
         st.integers(0, 2000).map(float),
         st.sampled_from(["rate_limited", "denied", "error"]),
-        named=st.just(False),
     ),
     max_size=40,
 )
@@ -135,7 +144,7 @@ def test_what_is_remembered_has_a_bound(heard_holds: list[Begun]) -> None:
 
 
 def test_what_is_remembered_is_the_same_after_a_store_has_kept_it() -> None:
-    memory, _ = heard((), Begun("site:a", "error", 1.5, 31.5, 'a "reason"', named=True), sites=2)
+    memory, _ = heard((), Begun("site:a", "error", 1.5, 31.5, 'a "reason"', ":AA==:"), sites=2)
     memory, _ = heard(memory, Begun("site:b", "error", 2.0, 32.0, "é"), sites=2)
     assert len(memory) == 2
     assert from_text(as_text(memory)) == memory
@@ -147,9 +156,10 @@ def test_what_is_remembered_is_the_same_after_a_store_has_kept_it() -> None:
         "",
         "null",
         '{"version": 1}',
-        '{"version": 1, "begun": [7, [], ["site:a", "error", "soon", 1, "", false, false]]}',
-        '{"version": 1, "begun": [["site:a", "error", 1, NaN, "", false, false]]}',
+        '{"version": 2, "begun": [7, [], ["site:a", "error", "soon", 1, "", "", false]]}',
+        '{"version": 2, "begun": [["site:a", "error", 1, NaN, "", "", false]]}',
         '{"version": 2, "begun": [["site:a", "error", 1, 2, "", false, false]]}',
+        '{"version": 1, "begun": [["site:a", "error", 1, 2, "", "", false]]}',
     ],
 )
 def test_what_was_damaged_in_a_store_is_not_remembered(text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import itertools
 import random
 import time
@@ -18,6 +19,7 @@ from scrapy_polite.backoff.robotstxt import AGAIN, DAY, REREAD, Known
 from scrapy_polite.config import Config
 from scrapy_polite.limits.gcra import Demand
 from scrapy_polite.planning import Planner
+from scrapy_polite.remembering import Remembering
 from scrapy_polite.stores import robotsnotes
 from scrapy_polite.stores.base import open_store
 
@@ -290,6 +292,28 @@ def test_what_is_no_text_is_tolerated(tmp_path: Path, body: bytes, headers: dict
         assert "Traceback" not in done.log
 
 
+def test_one_that_never_ends_when_it_is_unpacked_forbids_everything(tmp_path: Path) -> None:
+    body = gzip.compress(HIDDEN + b"# " + b"x" * 40_000_000)
+    with Server(answers(Answer(body, headers={"Content-Encoding": "gzip"}))) as server:
+        done = fetch(server, tmp_path)
+        assert pages(server) == [], done.log
+        assert done.log.count("nothing of the site is fetched") == 1
+
+
+def test_what_is_kept_in_memory_of_many_has_a_bound_in_characters_and_not_only_in_files() -> None:
+    kept: Remembering[str] = Remembering(4, 100, len)
+    for name in "abcdefgh":
+        kept[name] = "x" * 30
+    assert list(kept) == ["f", "g", "h"]
+    kept["g"] = "x"  # In place of the longer one, which counts no more.
+    kept["i"] = "x" * 39
+    assert list(kept) == ["f", "g", "h", "i"]
+    kept["j"] = "x"
+    assert list(kept) == ["g", "h", "i", "j"]
+    kept["k"] = "x" * 500
+    assert list(kept) == ["k"]
+
+
 def test_a_delay_takes_the_place_of_what_the_same_file_asked_for_before() -> None:
     planner = Planner(Config.from_settings(Settings({"POLITE_SITE_RATE": 1, "POLITE_MAX_CRAWL_DELAY": 20})), 10)
 
@@ -486,6 +510,7 @@ def test_a_page_that_comes_before_its_robots_txt_keeps_it_from_no_place(tmp_path
     """Another port of a host: what is on disk of one site is looked at one by one."""
     source = """
 import asyncio
+import gzip
 class Spider(TestSpider):
     async def start(self):
         for n in range(2):

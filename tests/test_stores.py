@@ -409,6 +409,19 @@ class TestOpening:
             open_store(f"sqlite:{tmp_path}")
         assert list(tmp_path.iterdir()) == []
 
+    def test_a_new_file_is_its_owners_since_requests_may_carry_passwords(self, tmp_path: Path) -> None:
+        path = tmp_path / "store.sqlite"
+        store = open_store(f"sqlite:{path}")
+        store.hold("site:a", 60, Cause("error", "503"))
+        assert {file.name: oct(file.stat().st_mode & 0o777) for file in (path, tmp_path / "store.sqlite-wal")} == {
+            "store.sqlite": "0o600",
+            "store.sqlite-wal": "0o600",
+        }
+        store.close()
+        path.chmod(0o660)
+        open_store(f"sqlite:{path}").close()
+        assert path.stat().st_mode & 0o777 == 0o660
+
     def test_a_read_only_directory_is_named_and_stays_empty(self, common_user: Path) -> None:
         common_user.chmod(0o555)
         with pytest.raises(ValueError, match=r"POLITE_STORE.*cannot be written to") as error:

@@ -94,7 +94,7 @@ PROBE_PACE = 1.33
 """How much slower a key goes while it is probed."""
 
 PROBE_ANSWERS, PROBE_LEAST, PROBE_TIME = 6, 3, 60.0
-"""Answers that end a probe; how many are enough when its time (seconds) is over."""
+"""Answers that end a probe; how many are enough when its time (seconds) is over, and are waited for however long."""
 
 PROBE_DRAIN = 4.0
 """Answers count for the probe that were asked for so many latencies after its start: what was queued has drained."""
@@ -251,14 +251,14 @@ def _probed(probe: _Probe, seen: float | None, scatter: float, now: float) -> tu
     ended, began, total, answers = probe
     if seen is not None:
         total, answers = total + seen, answers + 1
-    if answers < PROBE_ANSWERS and (began is None or now <= began + PROBE_TIME):
+    # A key that is asked twice a minute would never end one, and stay slow for ever, were it not waited for enough of them.
+    if answers < PROBE_LEAST or (answers < PROBE_ANSWERS and (began is None or now <= began + PROBE_TIME)):
         return _Probe(ended, began, total, answers), 0.0
     shift = 0.0
-    if answers >= PROBE_LEAST:
-        mean, doubt = total / answers, DEVIATION * scatter / sqrt(answers)
-        # Only what exceeds the probe's own scatter counts. Upwards half of it: it may have measured a queue.
-        if mean < -doubt:
-            shift = mean + doubt
-        elif mean > doubt:
-            shift = min((mean - doubt) / 2, LN2)
+    mean, doubt = total / answers, DEVIATION * scatter / sqrt(answers)
+    # Only what exceeds the probe's own scatter counts. Upwards half of it: it may have measured a queue.
+    if mean < -doubt:
+        shift = mean + doubt
+    elif mean > doubt:
+        shift = min((mean - doubt) / 2, LN2)
     return _Probe(now, None, 0.0, 0), shift

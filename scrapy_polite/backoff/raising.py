@@ -3,16 +3,17 @@
 A hold belongs to the site. Ten sites on one server that refuses would each have to be refused, on every rung; so a hold is
 *raised* to the origin:
 
-- when the refusal itself names the origin (an error page of the origin's own server, a quota that the server partitions), or
+- when two of its sites were told of one partition of a quota within 300 s, or
 - when different sites of one origin begin holds of the same kind close together: two within 60 s, or three within 300 s.
 
 Sites refuse for reasons of their own as well, and then the others would be held for nothing. With 10 sites that refuse once
 a day each, the rule is wrong 0.06 times a day; with 50 of them two in 60 s would be wrong 1.7 times a day. So an origin of
 many sites, or one that rests on weak evidence, takes three within 60 s (0.02 times a day).
 
-What is raised: the later end of the holds, with the kind and the cause of the first. Not the rung: an origin has its own
-count on its own ladder. Nothing is raised to an edge or a bucket, which others share, and nothing is held below a site: a
-refusal is never about a single URL.
+No single site can have its whole origin held, whatever its answers say: anybody can be a tenant. So a partition counts when
+another site names it, too; and what is raised is the later end of the holds, but not more than an hour beyond the one before
+it. It has the kind and the cause of the first. Not the rung: an origin has its own count on its own ladder. Nothing is raised
+to an edge or a bucket, which others share, and nothing is held below a site: a refusal is never about a single URL.
 """
 
 from __future__ import annotations
@@ -34,11 +35,16 @@ MANY_SITES: Final = 50
 
 _RULES: Final = ((2, TWO_WITHIN), (3, THREE_WITHIN))
 _STRICT: Final = ((3, TWO_WITHIN),)
+_SHARED: Final = ((2, THREE_WITHIN),)
+"""Of sites that are told of the same partition of a quota."""
 
 AT_THE_EDGE: Final = ("challenge", "denied", "connect", "tls", "reset")
 """Kinds that an edge has of its own: its walls, and its connections."""
 
-VERSION: Final = 1
+BEYOND: Final = 3_600.0
+"""Seconds for which one site alone may have its origin held longer than the others say: the last rung of most ladders."""
+
+VERSION: Final = 2
 """Of the text."""
 
 KEPT: Final = 3
@@ -57,7 +63,7 @@ class Begun(NamedTuple):
         at: when it began, on a clock that all processes share (seconds).
         until: when it ends, on that clock.
         reason: what was seen, for people.
-        named: the refusal itself named the origin.
+        partition: of a quota, that the refusal named; "": none.
         raised: it was raised to the origin. Set by `heard` in what it remembers.
     """
 
@@ -66,7 +72,7 @@ class Begun(NamedTuple):
     at: float
     until: float
     reason: str
-    named: bool = False
+    partition: str = ""
     raised: bool = False
 
 
@@ -77,7 +83,7 @@ class Raised:
     Args:
         kind: of the holds.
         reason: of the first of them.
-        until: the latest end of them.
+        until: the latest end of them, or :data:`BEYOND` the one before it.
         sites: whose holds these are, in the order in which they began.
         news: no earlier raise of this kind still holds the origin. What is no news can only lengthen, and needs no line.
         why: the rule that applied, for people.
@@ -105,7 +111,7 @@ Memory = tuple[Begun, ...]
 def may_be_origins(refusal: Refusal, *, behind_edge: bool) -> bool:
     """Whether a refusal of a site may be one of its origin's servers.
 
-    Not one of name servers; nor a quota that was spent with an answer that was served, unless it names the origin: sites of
+    Not one of name servers; nor a quota that was spent with an answer that was served, unless it names its partition: sites of
     one pace spend theirs in the same minute. Behind an edge, which has walls and limits of its own, what it says of itself is
     not: a wall that is known by its signature, a denial, a connection that failed.
     """
@@ -152,31 +158,32 @@ def from_text(text: str) -> Memory:
 def _is_begun(row: object) -> bool:
     if not isinstance(row, list) or len(row) != len(Begun._fields):
         return False
-    site, kind, at, until, reason, named, raised = row
-    texts = isinstance(site, str) and isinstance(kind, str) and isinstance(reason, str)
+    site, kind, at, until, reason, partition, raised = row
+    texts = all(isinstance(text, str) for text in (site, kind, reason, partition))
     times = all(isinstance(moment, int | float) and math.isfinite(moment) for moment in (at, until))
-    return texts and times and isinstance(named, bool) and isinstance(raised, bool)
+    return texts and times and isinstance(raised, bool)
 
 
 def _raised(others: list[Begun], begun: Begun, *, strict: bool) -> Raised | None:
     together: list[Begun] = []
     why = ""
-    for least, within in _STRICT if strict else _RULES:
-        near = [past for past in others if abs(begun.at - past.at) <= within]
+    # Quotas of different partitions, and what is no quota, are different stories.
+    alike = [past for past in others if past.partition == begun.partition]
+    for least, within in _SHARED if begun.partition else _STRICT if strict else _RULES:
+        near = [past for past in alike if abs(begun.at - past.at) <= within]
         if len(near) + 1 >= least:
             together = sorted((*near, begun), key=_order)
-            why = f"{len(together)} of its sites were refused within {within:g} s"
+            told = "told of one quota" if begun.partition else "refused"
+            why = f"{len(together)} of its sites were {told} within {within:g} s"
             break
-    if begun.named:
-        together = together or [begun]
-        why = "the refusal names the origin"
     if not together:
         return None
+    *_, before, last = sorted(hold.until for hold in together)
     held = any(past.raised for past in others) and begun.at < max(past.until for past in others)
     return Raised(
         kind=begun.kind,
         reason=together[0].reason,
-        until=max(hold.until for hold in together),
+        until=min(last, before + BEYOND),
         sites=tuple(hold.site for hold in together),
         news=not held,
         why=why,

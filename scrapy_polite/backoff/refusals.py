@@ -43,7 +43,7 @@ class Refusal:
         needs: what it needs before it begins a hold.
         signature: the name of the signature that it was recognised by; "": by its status alone.
         rung: whether it uses up a rung. A quota that is spent, on an answer that was served, does not.
-        partition: the partition of the quota, where the server names one: the refusal is then the origin's.
+        partition: the partition of the quota, where the server names one: sites that name the same one share it.
     """
 
     kind: str

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_polite.commands import hand
 from scrapy_polite.commands.stores import existing_store, without_store
-from scrapy_polite.commands.words import moment, plural, span
+from scrapy_polite.commands.words import line, moment, plural, seen, span
 from scrapy_polite.config import Config
 from scrapy_polite.hearing import begun_anew
 from scrapy_polite.holding import LADDERS
@@ -128,12 +127,18 @@ def run(settings: BaseSettings, options: argparse.Namespace, act: Callable[[Hand
         return 1
     finally:
         store.close()
-    sys.stdout.write(f"{json.dumps(done, ensure_ascii=False) if options.json else done['done']}\n")
+    sys.stdout.write(f"{line(done) if options.json else seen(done['done'])}\n")
     return 0
 
 
 def key_of(text: str, config: Config) -> str:
+    """The key that crawls use. ``ValueError`` for what can be none: to hold it would hold nothing."""
+    if text.startswith("site:"):
+        return f"site:{hand.host_of(text.removeprefix('site:'))}"
     if text.startswith(KINDS):
+        name = text.partition(":")[2]
+        if not name or not name.isprintable() or any(mark.isspace() for mark in name):
+            raise ValueError(f"{text!r}: no key has such a name. `scrapy polite explain URL` tells the keys of a URL")
         return text
     if "//" in text:
         hand.host_of(text)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["COLUMNS", "Deferred", "KeepsDeferred", "by_turn"]
+__all__ = ["AHEAD", "COLUMNS", "Deferred", "KeepsDeferred", "by_turn"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,10 @@ class Deferred:
     run: str = ""
     until: float = 0.0
 
+
+AHEAD: Final = 3_600.0
+"""Seconds. What lies further in the future was written by a clock that was wrong: nobody waits until it would be right. Of what
+is taken too early for that its hold is still in the store."""
 
 COLUMNS: Final = tuple(Deferred.__slots__)
 """In the order of the tables, and of the class."""

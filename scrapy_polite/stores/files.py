@@ -72,6 +72,8 @@ class Files:
         try:
             self._take_lock()
             try:
+                # Requests that are put off may carry passwords and cookies: a new file is its owner's, as are those beside it.
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
                 db = sqlite3.connect(self.path, timeout=BUSY, isolation_level=None, check_same_thread=False)
                 self._prepare(db, now)
             except BaseException:

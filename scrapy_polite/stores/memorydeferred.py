@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .deferring import Deferred, by_turn
+from .deferring import AHEAD, Deferred, by_turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,7 +31,11 @@ class MemoryDeferred:
         with self._lock:
             self._check()
             now = self._wall()
-            free = [row for row in self._chosen(owner, None) if row.until <= now and row.not_before <= now + within]
+            free = [
+                row
+                for row in self._chosen(owner, None)
+                if not now < row.until <= now + lease + AHEAD and (row.not_before <= now + within or row.made > now + AHEAD)
+            ]
             taken = [replace(row, run=run, until=now + lease) for row in sorted(free, key=by_turn)[: max(0, most)]]
             for row in taken:
                 self._put(row)

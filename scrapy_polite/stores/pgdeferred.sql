@@ -38,7 +38,8 @@ BEGIN
     RETURN found;
 END $$;
 
--- Rows that another process is just taking are left to it.
+-- Rows that another process is just taking are left to it. What is an hour further in the future than it can be was written by
+-- a clock that was wrong (AHEAD in deferring.py).
 CREATE OR REPLACE FUNCTION polite.take_deferred(p_owner text, p_run text, p_most bigint, p_lease double precision,
     p_within double precision) RETURNS SETOF polite.deferred LANGUAGE plpgsql AS $$
 DECLARE
@@ -47,7 +48,8 @@ BEGIN
     PERFORM set_config('synchronous_commit', 'on', true);
     RETURN QUERY UPDATE polite.deferred d SET run = p_run, until = now + p_lease
         FROM (SELECT t.owner, t.fingerprint FROM polite.deferred t
-            WHERE t.owner = p_owner AND t.until <= now AND t.not_before <= now + p_within
+            WHERE t.owner = p_owner AND (t.until <= now OR t.until > now + p_lease + 3600)
+                AND (t.not_before <= now + p_within OR t.made > now + 3600)
             ORDER BY t.priority DESC, t.made, t.fingerprint LIMIT p_most FOR NO KEY UPDATE SKIP LOCKED) q
         WHERE d.owner = q.owner AND d.fingerprint = q.fingerprint
         RETURNING d.*;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from .deferring import COLUMNS, Deferred, by_turn
+from .deferring import AHEAD, COLUMNS, Deferred, by_turn
 
 if TYPE_CHECKING:
     import sqlite3
@@ -27,7 +27,7 @@ TABLES: Final = (
 
 INSERT: Final = "INSERT OR REPLACE INTO deferred VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', 0)"
 TAKE: Final = """
-SELECT * FROM deferred WHERE owner = ? AND until <= ? AND not_before <= ?
+SELECT * FROM deferred WHERE owner = ? AND (until <= ? OR until > ?) AND (not_before <= ? OR made > ?)
 ORDER BY priority DESC, made, fingerprint LIMIT ?
 """
 LISTED: Final = """
@@ -52,7 +52,7 @@ class SQLiteDeferred:
     def take_deferred(self, owner: str, run: str, most: int, lease: float, within: float = 0.0) -> list[Deferred]:
         with self._durably as db:
             now = self._wall()
-            rows = db.execute(TAKE, (owner, now, now + within, max(0, most))).fetchall()
+            rows = db.execute(TAKE, (owner, now, now + lease + AHEAD, now + within, now + AHEAD, max(0, most))).fetchall()
             taken = [replace(Deferred(*row), run=run, until=now + lease) for row in rows]
             marks = [(row.run, row.until, row.owner, row.fingerprint) for row in taken]
             db.executemany("UPDATE deferred SET run = ?, until = ? WHERE owner = ? AND fingerprint = ?", marks)
