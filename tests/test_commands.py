@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from commandline import objects, polite
-from loopback import Server, crawl
+from loopback import Answer, Server, crawl, limits, ports
 from town.client import Town
 
 from scrapy_polite.stores.base import Cause, Kept, Ruling, open_store
@@ -155,6 +155,29 @@ def test_status_shows_what_is_held_and_why_and_the_largest_origins(tmp_path: Pat
     assert "Origins: 11, of 13 hosts; 1 ruling by hand" in text
     assert "origin:2  2 hosts, also known as origin:11" in text
     assert "and 1 more: scrapy polite origins" in text
+
+
+def test_status_shows_where_a_held_key_stands_on_its_ladder_and_what_waits_for_it(tmp_path: Path) -> None:
+    """Refused by a real server, as a crawl heard it."""
+    spider = """
+class Spider(TestSpider):
+    async def start(self):
+        yield scrapy.Request("{url}/1")
+        yield scrapy.Request("{url}/2")
+"""
+    with Server(lambda arrival: Answer(status=429)) as server:
+        options = {"POLITE_LADDERS": {"rate_limited": [0.3, 900, 1800]}, "POLITE_LADDER_JITTER": 0} | limits(20.0)
+        done = crawl(spider.replace("{url}", server.url), tmp_path, **options, **ports(server))
+    assert "(rate_limited: 429; 1st in a row, rung 1 of 3; parked at the 10th)" in done.log
+    assert "(rate_limited: 429; 2nd in a row, rung 2 of 3; parked at the 10th)" in done.log
+    where = ("-s", f"POLITE_STORE=sqlite:{tmp_path}/limits.sqlite")
+    held = objects(polite("status", "--json", *where, cwd=tmp_path))[0]
+    assert (held["key"], held["rung"], held["rungs"], held["refusals"], held["deferred"]) == (
+        "site:127.0.0.1",
+        *(2, 4, 2, 2),
+    )
+    text = polite("status", *where, "-s", "POLITE_PARK_AFTER=3", cwd=tmp_path).stdout
+    assert "  rate_limited: 429 (2nd in a row, rung 2 of 4; parked at the 3rd); 2 requests put off\n" in text
 
 
 def test_report_proves_a_crawl_from_its_ledger(tmp_path: Path) -> None:

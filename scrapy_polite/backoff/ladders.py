@@ -132,6 +132,12 @@ class Ladders:
         rungs = self.rungs.get(kind, self.rungs["error"])
         return rungs[min(count, len(rungs) - 1)]
 
+    def place(self, state: State, kind: str) -> tuple[int, int] | None:
+        """The rung that the last refusal of `kind` waits for, counted from 1, and how many its ladder has; None: it has not
+        climbed."""
+        steps, rungs = state.count(kind), len(self.rungs.get(kind, self.rungs["error"]))
+        return (min(steps, rungs), rungs) if steps else None
+
     def sets(
         self, state: State | None, kind: str, started: float, now: float, stated: float | None = None, *, rung: bool = True
     ) -> float | None:

@@ -7,11 +7,15 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from scrapy_polite.backoff.ladders import State
+from scrapy_polite.backoff.ladderwords import standing
 from scrapy_polite.commands.known import Known
 from scrapy_polite.commands.paces import SLOWED, paces_of, slowed
 from scrapy_polite.commands.stores import existing_store, without_store
 from scrapy_polite.commands.words import moment, plural, seen, span
 from scrapy_polite.config import Config
+from scrapy_polite.hearing import noted_state
+from scrapy_polite.holding import LADDERS
 from scrapy_polite.stores.acts import Act, acts
 from scrapy_polite.stores.base import StoreError
 from scrapy_polite.stores.looking import LookOnly
@@ -49,10 +53,13 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
     if store is None:
         sys.stderr.write(f"{without_store(config)}\n")
         return 1
+    now = time.time()
     try:
         known = Known(LookOnly(store))
         held, origins = store.held(), known.origins()
         put_off = store.count_deferred()
+        ladders = {key: noted_state(notes.get(LADDERS)) for key, notes in store.notes([hold.key for hold in held]).items()}
+        holds = [_hold(hold, ladders.get(hold.key, State()), put_off.get(hold.key, 0), config, now) for hold in held]
         aliases = known.aliases_of([name for name, _ in origins[:LARGEST]])
         done = acts(store)
         paces = paces_of(store, config, [name for name, _ in origins[:PACED]])
@@ -61,7 +68,6 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
         return 1
     finally:
         store.close()
-    now = time.time()
     totals = {
         "origins": len(origins),
         "hosts": sum(hosts for _, hosts in origins),
@@ -70,7 +76,7 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
     }
     if options.json:
         shown = [
-            *(_hold(hold, now) for hold in held),
+            *holds,
             *({"slowed": name, **one} for name, told in paces.items() for one in told if one["pace"] > SLOWED),
             totals,
             *({"origin": name, "hosts": hosts, "aliases": aliases.get(name, [])} for name, hosts in origins[:LARGEST]),
@@ -78,12 +84,13 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
         ]
         sys.stdout.write("".join(f"{json.dumps(one)}\n" for one in shown))
     else:
-        sys.stdout.write(_as_text(held, paces, origins, aliases, totals, done, now))
+        sys.stdout.write(_as_text([_held(hold, config.park_after) for hold in holds], paces, origins, aliases, totals, done))
     return 0
 
 
-def _hold(hold: Held, now: float) -> dict[str, object]:
+def _hold(hold: Held, state: State, waiting: int, config: Config, now: float) -> dict[str, Any]:
     cause = hold.cause
+    place = config.ladders.place(state, cause.kind)
     return {
         "key": hold.key,
         "hold": round(hold.seconds, 3),
@@ -91,23 +98,34 @@ def _hold(hold: Held, now: float) -> dict[str, object]:
         "kind": cause.kind,
         "reason": cause.reason,
         "stated": cause.stated,
+        "rung": place[0] if place is not None else None,
+        "rungs": place[1] if place is not None else None,
+        "refusals": state.refusals,
+        "deferred": waiting,
     }
 
 
+def _held(hold: dict[str, Any], park_after: int) -> str:
+    """One hold as a line: how long, what for, where the key stands on its ladder, and what waits for it."""
+    until = "for good" if hold["hold"] > FOR_GOOD else f"{span(hold['hold'])} more, until {moment(hold['until'])}"
+    stated = ", stated by the server" if hold["stated"] else ""
+    place = (hold["rung"], hold["rungs"]) if hold["rung"] is not None else None
+    stands = standing(place, hold["refusals"], park_after)
+    stands = f" ({stands})" if stands else ""
+    waiting = f"; {plural(hold['deferred'], 'request')} put off" if hold["deferred"] else ""
+    return f"{hold['key']}  {until}  {hold['kind']}: {seen(hold['reason'])}{stated}{stands}{waiting}"
+
+
 def _as_text(
-    held: list[Held],
+    held: list[str],
     paces: dict[str, list[dict[str, Any]]],
     origins: list[tuple[str, int]],
     aliases: dict[str, list[str]],
     totals: dict[str, int],
     done: list[Act],
-    now: float,
 ) -> str:
     lines = [f"Held: {len(held) or 'nothing'}"]
-    for hold in held:
-        until = "for good" if hold.seconds > FOR_GOOD else f"{span(hold.seconds)} more, until {moment(now + hold.seconds)}"
-        stated = ", stated by the server" if hold.cause.stated else ""
-        lines.append(f"  {hold.key}  {until}  {hold.cause.kind}: {seen(hold.cause.reason)}{stated}")
+    lines += [f"  {one}" for one in held]
     slow = [f"  {name}  {sentence}" for name, told in paces.items() for sentence in slowed(told)]
     lines += [f"Slowed: {len(slow)}", *slow] if slow else []
     lines += ["By hand, the newest first:"] if done else []
