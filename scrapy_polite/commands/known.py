@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from scrapy_polite.commands.hand import nearest
 from scrapy_polite.origins.sentences import sentences
 
 if TYPE_CHECKING:
@@ -84,6 +85,12 @@ class Known:
         """Whether anything is known under that name."""
         stands = self.stands_for(name)
         return stands != name or bool(self.store.hosts_of(name, 1)) or any(name == ruling.origin for ruling in self.rulings)
+
+    def unknown(self, name: str) -> str:
+        """That nobody knows a host or an origin, and which was perhaps meant: for an error."""
+        if name.startswith("origin:"):
+            return f"no origin is called so; {nearest(name, self.names())} `scrapy polite origins` shows them."
+        return f"no crawl with this store has met {name}; {nearest(name, self.hosts())}"
 
     def hosts(self) -> list[str]:
         """Hosts that crawls have met, the first that come."""

@@ -12,7 +12,7 @@ from scrapy_polite.backoff.ladderwords import standing
 from scrapy_polite.commands.known import Known
 from scrapy_polite.commands.paces import SLOWED, paces_of, slowed
 from scrapy_polite.commands.stores import existing_store, without_store
-from scrapy_polite.commands.words import moment, plural, seen, span
+from scrapy_polite.commands.words import FOR_GOOD, UNTIL_RELEASED, moment, plural, seen, span
 from scrapy_polite.config import Config
 from scrapy_polite.hearing import noted_state
 from scrapy_polite.holding import LADDERS
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from scrapy_polite.stores.base import Held
 
 __all__ = ["add_options", "run"]
-
-FOR_GOOD: Final = 50 * 365 * 86_400.0
-"""Seconds. Who has parked a key for longer means for good."""
 
 LARGEST: Final = 10
 """Origins that are shown; ``scrapy polite origins`` shows more."""
@@ -80,7 +77,10 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
             *({"slowed": name, **one} for name, told in paces.items() for one in told if one["pace"] > SLOWED),
             totals,
             *({"origin": name, "hosts": hosts, "aliases": aliases.get(name, [])} for name, hosts in origins[:LARGEST]),
-            *({"by_hand": act.verb, **act._asdict()} for act in done),
+            *(
+                {"by_hand": act.verb, **{name: value for name, value in act._asdict().items() if name != "verb"}}
+                for act in done
+            ),
         ]
         sys.stdout.write("".join(f"{json.dumps(one)}\n" for one in shown))
     else:
@@ -94,7 +94,7 @@ def _hold(hold: Held, state: State, waiting: int, config: Config, now: float) ->
     return {
         "key": hold.key,
         "hold": round(hold.seconds, 3),
-        "until": round(now + hold.seconds, 3),
+        "until": round(now + hold.seconds, 3) if hold.seconds <= FOR_GOOD else None,
         "kind": cause.kind,
         "reason": cause.reason,
         "stated": cause.stated,
@@ -107,7 +107,7 @@ def _hold(hold: Held, state: State, waiting: int, config: Config, now: float) ->
 
 def _held(hold: dict[str, Any], park_after: int) -> str:
     """One hold as a line: how long, what for, where the key stands on its ladder, and what waits for it."""
-    until = "for good" if hold["hold"] > FOR_GOOD else f"{span(hold['hold'])} more, until {moment(hold['until'])}"
+    until = UNTIL_RELEASED if hold["until"] is None else f"{span(hold['hold'])} more, until {moment(hold['until'])}"
     stated = ", stated by the server" if hold["stated"] else ""
     place = (hold["rung"], hold["rungs"]) if hold["rung"] is not None else None
     stands = standing(place, hold["refusals"], park_after)
