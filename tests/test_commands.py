@@ -136,15 +136,19 @@ def test_status_shows_what_is_held_and_why_and_the_largest_origins(tmp_path: Pat
     store = open_store(f"sqlite:{tmp_path}/limits.sqlite")
     store.hold("site:a.example", 600.0, Cause("rate_limited", "429, Retry-After: 600", True))
     store.keep([Kept(f"{n}.example", f"origin:{n % 12}", 0.9, (), "[]") for n in range(13)])
+    store.keep([Kept("13.example", "origin:12", 0.9, (), "[]")])
     store.merge("origin:11", "origin:2")
-    store.rule(Ruling("4.example", "join", "origin:3", "ann", "", 1.0, None))
+    store.rule(Ruling("4.example", "join", "origin:3", "ann", "own server", 1.0, None))
     store.close()
     where = ("-s", f"POLITE_STORE=sqlite:{tmp_path}/limits.sqlite")
     held, totals, *origins = objects(polite("status", "--json", *where, cwd=tmp_path))
     assert held["key"] == "site:a.example"
     assert 590 < held["hold"] <= 600
     assert held["reason"] == "429, Retry-After: 600"
-    assert totals == {"origins": 11, "hosts": 13, "rulings": 1, "deferred": 0}
+    # The origin that the ruling has left without a host is none any more.
+    assert totals == {"origins": 11, "hosts": 14, "rulings": 1, "deferred": 0}
+    (ruled,) = [one for one in origins if "ruled" in one]
+    assert (ruled["ruled"], ruled["verb"], ruled["origin"], ruled["reason"]) == ("4.example", "join", "origin:3", "own server")
     assert origins[:3] == [
         {"origin": "origin:0", "hosts": 2, "aliases": []},
         {"origin": "origin:2", "hosts": 2, "aliases": ["origin:11"]},
@@ -152,7 +156,8 @@ def test_status_shows_what_is_held_and_why_and_the_largest_origins(tmp_path: Pat
     ]
     text = polite("status", *where, cwd=tmp_path).stdout
     assert "site:a.example" in text
-    assert "Origins: 11, of 13 hosts; 1 ruling by hand" in text
+    assert "Ruled by hand: 1\n  4.example belongs to origin:3, by ann at 1970-01-01 00:00 UTC, for good: own server\n" in text
+    assert "Origins: 11, of 14 hosts\n" in text
     assert "origin:2  2 hosts, also known as origin:11" in text
     assert "and 1 more: scrapy polite origins" in text
 

@@ -19,7 +19,7 @@ from scrapy_polite.backoff.pacestate import State
 from scrapy_polite.commands.words import span
 from scrapy_polite.stores import paces
 from scrapy_polite.stores.acts import Act, acts, add
-from scrapy_polite.stores.base import Cause, Kept, Store, open_store
+from scrapy_polite.stores.base import LONGEST_HOLD, Cause, Kept, Store, open_store
 from scrapy_polite.stores.deferring import Deferred
 from scrapy_polite.telemetry.events import HeldEvent
 from scrapy_polite.telemetry.ledger import Ledger
@@ -80,7 +80,7 @@ def test_retry_ends_a_hold_and_frees_what_waits_for_it_and_says_who_and_why(tmp_
     (line,) = audit(tmp_path)
     assert (line.key, line.kind) == (A, "retried")
     assert line.until <= line.at
-    assert line.reason.startswith("by ann: they called (was error: 503, a run of them, 9 min")
+    assert line.reason.startswith("by ann: they called (was error: 503, a run of them, for 9 min")
     again = complaint(tmp_path, "retry", A)
     assert again == f"scrapy polite retry: {A} is known and not held; `scrapy polite status` shows what is"
 
@@ -281,6 +281,15 @@ def test_what_is_put_off_is_listed_exported_and_dropped(tmp_path: Path, held: St
     assert objects(act(tmp_path, "status", "--json"))[1]["deferred"] == 1
     assert objects(act(tmp_path, "deferred", "--drop", "--all", "--json")) == [{"dropped": 1}]
     assert act(tmp_path, "deferred").stdout == "Put off: nothing\n"
+    held.keep([Kept("a.example", "origin:a", 0.9, (), "[]")])
+    assert act(tmp_path, "deferred", "a.example").stdout == "Put off: nothing\n"
+    slip = complaint(tmp_path, "deferred", "a.exampel")
+    assert slip.startswith(
+        "scrapy polite deferred: site:a.exampel: nothing waits for it; no crawl with this store has met a.exampel"
+    )
+    held.hold("site:c.example", LONGEST_HOLD, Cause("parked", "by ann"))
+    held.defer([replace(put_off("site:c.example"), not_before=time.time() + LONGEST_HOLD)])
+    assert "GET http://a.example/  not before somebody releases its key\n" in act(tmp_path, "deferred").stdout
 
 
 @pytest.mark.parametrize(

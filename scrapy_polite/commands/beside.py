@@ -81,7 +81,8 @@ class Slowed(NamedTuple):
     seconds: float
 
     def sentence(self) -> str:
-        return f" Its origin goes at 1/{self.pace:.2g} of its rate, and comes back over about {span(max(60.0, self.seconds))}."
+        about = span(max(1, round(self.seconds / 60)) * 60.0)
+        return f" Its origin goes at 1/{self.pace:.2g} of its rate, and comes back over about {about}."
 
 
 def slowed(known: Known, config: Config, key: str) -> Slowed | None:

@@ -9,7 +9,9 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from scrapy_polite.commands.beside import met
 from scrapy_polite.commands.holding import key_of
+from scrapy_polite.commands.known import Known
 from scrapy_polite.commands.stores import existing_store, without_store
 from scrapy_polite.commands.words import FOR_GOOD, plural, seen, span
 from scrapy_polite.config import Config
@@ -69,6 +71,8 @@ def _run(
     store: Store, owners: Sequence[str | None], key: str | None, options: argparse.Namespace, shown: Callable[[str], str]
 ) -> int:
     rows = [row for owner in owners for row in store.deferred(owner, key, ALL)]
+    if key is not None and not rows and key not in store.count_deferred() and met(known := Known(store), key) is False:
+        raise ValueError(f"{key}: nothing waits for it; {known.unknown(key.removeprefix('site:'))}")
     if options.export:
         try:
             # Never over something else; and requests may carry passwords and cookies.

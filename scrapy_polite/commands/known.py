@@ -55,7 +55,8 @@ class Known:
         return self.stands_for(kept.origin) if kept is not None else None
 
     def origins(self) -> list[tuple[str, int]]:
-        """All origins and how many hosts each has, most first; also those that only a ruling names."""
+        """All origins and how many hosts each has, most first; also those that only a ruling names, and none that rulings have
+        left without a host."""
         count = dict(self.store.origins(ALL))
         for ruling in self.rulings:
             now = self._ruled[ruling.origin]
@@ -64,7 +65,9 @@ class Known:
             if before is not None:
                 count[before] = count.get(before, 1) - 1
                 count[now] += 1
-        return sorted(count.items(), key=lambda item: (-item[1], item[0]))
+        ruled = set(self._ruled.values())
+        left = {name: hosts for name, hosts in count.items() if hosts > 0 or name in ruled}
+        return sorted(left.items(), key=lambda item: (-item[1], item[0]))
 
     def hosts_of(self, origin: str, most: int) -> list[Kept]:
         """Its hosts: those that are ruled to belong to it first."""

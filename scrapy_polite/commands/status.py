@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_polite.backoff.ladders import State
 from scrapy_polite.backoff.ladderwords import standing
+from scrapy_polite.commands import hand
 from scrapy_polite.commands.known import Known
 from scrapy_polite.commands.paces import SLOWED, paces_of, slowed
 from scrapy_polite.commands.stores import existing_store, without_store
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from scrapy_polite.stores.base import Held
+    from scrapy_polite.stores.base import Held, Ruling
 
 __all__ = ["add_options", "run"]
 
 LARGEST: Final = 10
-"""Origins that are shown; ``scrapy polite origins`` shows more."""
+"""Origins, and rulings, that are shown; ``scrapy polite origins`` shows more."""
 
 ACTS: Final = 5
 """What was done by hand last, in the text; --json has all that is kept."""
@@ -77,6 +78,7 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
             *({"slowed": name, **one} for name, told in paces.items() for one in told if one["pace"] > SLOWED),
             totals,
             *({"origin": name, "hosts": hosts, "aliases": aliases.get(name, [])} for name, hosts in origins[:LARGEST]),
+            *({"ruled": ruling.subject, **hand.as_json(ruling)} for ruling in known.rulings),
             *(
                 {"by_hand": act.verb, **{name: value for name, value in act._asdict().items() if name != "verb"}}
                 for act in done
@@ -84,7 +86,9 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
         ]
         sys.stdout.write("".join(f"{json.dumps(one)}\n" for one in shown))
     else:
-        sys.stdout.write(_as_text([_held(hold, config.park_after) for hold in holds], paces, origins, aliases, totals, done))
+        sys.stdout.write(
+            _as_text([_held(hold, config.park_after) for hold in holds], paces, origins, aliases, totals, known.rulings, done)
+        )
     return 0
 
 
@@ -122,6 +126,7 @@ def _as_text(
     origins: list[tuple[str, int]],
     aliases: dict[str, list[str]],
     totals: dict[str, int],
+    rulings: list[Ruling],
     done: list[Act],
 ) -> str:
     lines = [f"Held: {len(held) or 'nothing'}"]
@@ -130,10 +135,13 @@ def _as_text(
     lines += [f"Slowed: {len(slow)}", *slow] if slow else []
     lines += ["By hand, the newest first:"] if done else []
     lines += [f"  {moment(act.at)}  {seen(act.sentence())}" for act in done[:ACTS]]
+    lines += [f"Ruled by hand: {len(rulings)}"] if rulings else []
+    lines += [f"  {seen(hand.sentence(ruling))}" for ruling in sorted(rulings, key=lambda one: -one.made)[:LARGEST]]
+    if len(rulings) > LARGEST:
+        lines.append(f"  and {len(rulings) - LARGEST} more: scrapy polite origins")
     if totals["deferred"]:
         lines.append(f"Put off: {plural(totals['deferred'], 'request')}, see scrapy polite deferred")
-    ruled = f"; {plural(totals['rulings'], 'ruling')} by hand" if totals["rulings"] else ""
-    lines.append(f"Origins: {len(origins)}, of {plural(totals['hosts'], 'host')}{ruled}" if origins else "Origins: none yet")
+    lines.append(f"Origins: {len(origins)}, of {plural(totals['hosts'], 'host')}" if origins else "Origins: none yet")
     for name, hosts in origins[:LARGEST]:
         also = f", also known as {', '.join(aliases[name])}" if name in aliases else ""
         lines.append(f"  {name}  {plural(hosts, 'host')}{also}")
