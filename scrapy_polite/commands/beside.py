@@ -47,7 +47,9 @@ def also_held(known: Known, key: str) -> list[Held]:
     held = known.store.held()
     if key.startswith(SITE):
         return [hold for hold in held if hold.key == origin]
-    return [hold for hold in held if hold.key.startswith(SITE) and origin_of(known, hold.key) == origin]
+    sites = {hold.key.removeprefix(SITE): hold for hold in held if hold.key.startswith(SITE)}
+    origins = known.origins_of(sites)
+    return [hold for host, hold in sites.items() if origins.get(host) == origin]
 
 
 def still_waits(key: str, holds: list[Held]) -> str:

@@ -43,11 +43,16 @@ class Known:
 
     def origin_of(self, host: str) -> str | None:
         """The origin that a crawl charges for the host; None if no crawl has met it, and nobody has ruled on it."""
-        ruling = self._by_subject.get(host)
-        if ruling is not None:
-            return self._ruled[ruling.origin]
-        kept = self.store.kept([host]).get(host)
-        return self.stands_for(kept.origin) if kept is not None else None
+        return self.origins_of([host]).get(host)
+
+    def origins_of(self, hosts: Iterable[str]) -> dict[str, str]:
+        """The same of many, without those that there is nothing of."""
+        hosts = list(hosts)
+        kept = self.store.kept(host for host in hosts if host not in self._by_subject)
+        stands = self.store.standing({one.origin for one in kept.values()})
+        found = {host: stands[one.origin] for host, one in kept.items()}
+        ruled = {host: self._by_subject[host] for host in hosts if host in self._by_subject}
+        return found | {host: self._ruled[ruling.origin] for host, ruling in ruled.items()}
 
     def by_evidence(self, host: str) -> str | None:
         """The origin that it had without a ruling on it."""
