@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from scrapy_polite.backoff.ladders import Ladders
     from scrapy_polite.backoff.refusals import Refusal
 
-__all__ = ["Hearing", "Hold", "begun_anew", "serves"]
+__all__ = ["Hearing", "Hold", "begun_anew", "noted_state", "serves"]
 
 NOT_SERVED: Final = (429, 503)
 """What means "later" (RFC 6585 section 4, RFC 9110 section 15.6.4). A redirect or a 404 with a Retry-After is an answer: its
@@ -127,7 +127,7 @@ class Hearing:
     def noted(self, site: str, text: str, now: float, wall: float) -> None:
         """``text`` is noted of the site now, as :meth:`noting` has made it."""
         heard = self._of(site)
-        noted = State.from_row(_read(text)[0] or {})
+        noted = noted_state(text)
         if heard.state is not None and noted != _on_wall(heard.state, now, wall):
             heard.state = State(noted.counts, max(heard.state.held_until, noted.held_until - wall + now))
         heard.noted, heard.text = heard.state, text
@@ -178,6 +178,11 @@ class Hearing:
 def begun_anew() -> str:
     """The note of a site of which nothing bad is known, as a person leaves it who ends its hold."""
     return json.dumps({"version": VERSION, "ladders": State().as_row()})
+
+
+def noted_state(text: str | None) -> State:
+    """Where a site stands by the note on it: as one of which nothing bad is known where there is none that can be read."""
+    return State.from_row((_read(text)[0] if text is not None else None) or {})
 
 
 def _on_wall(state: State | None, now: float, wall: float) -> State:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
 from scrapy_polite.backoff import spread
+from scrapy_polite.backoff.ladders import State
+from scrapy_polite.backoff.ladderwords import standing
 from scrapy_polite.hearing import Hearing
 from scrapy_polite.raised import Raises
 from scrapy_polite.stores.base import Cause
@@ -75,7 +77,9 @@ class Holding:
         self._politeness.count(f"backoff/{refusal.kind}")
         # The hold of another answer of the burst stands as it is, with its first cause, unless somebody has lifted it.
         if hold.begins or (hold.seconds > 0 and not await self._held(site)):
-            await self._politeness.hold(site, hold.seconds, hold.cause)
+            config, state = self._politeness.config, hearing.state_of(site) or State()
+            stands = standing(config.ladders.place(state, refusal.kind), state.refusals, config.park_after)
+            await self._politeness.hold(site, hold.seconds, hold.cause, stands)
         if hold.begins:
             await self.raises.began(site, hold)
             await self._park(site, hold)

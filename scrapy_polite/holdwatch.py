@@ -19,7 +19,7 @@ from scrapy.exceptions import CloseSpider, DontCloseSpider
 from twisted.python.failure import Failure
 
 from scrapy_polite.puttingoff import ALL_HELD
-from scrapy_polite.stores.acts import acts
+from scrapy_polite.stores.acts import ENDS, acts
 from scrapy_polite.stores.base import StoreError
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class HoldWatch:
                 found.add(key)
         if found:
             for act in await booker.call(acts, booker.store):
-                if act.key in found and act.verb == "released":
+                if act.key in found and act.verb in ENDS:
                     found.discard(act.key)
                     logger.info("By hand: %s", act.sentence())
             return True

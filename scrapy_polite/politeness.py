@@ -278,9 +278,9 @@ class Politeness(Admission):
         if self.lines is not None:
             self.lines.sooner(key)
 
-    async def hold(self, key: str, seconds: float, cause: Cause) -> float:
+    async def hold(self, key: str, seconds: float, cause: Cause, stands: str = "") -> float:
         """Hold the key in every process; by maximum. Answers the seconds now in force. While the store is away the hold is
-        owed to it: it is written before anything is booked again."""
+        owed to it: it is written before anything is booked again. ``stands``: where it stands on its ladder, for the log."""
         until, before = time.monotonic() + seconds, self.booker.now()
         try:
             seconds = await self.booker.call(self.booker.store.hold, key, seconds, cause)
@@ -294,7 +294,8 @@ class Politeness(Admission):
         self.pacing.held(self._origin_of(key), key, seconds, cause.kind)
         if self.agenda is not None:
             self.agenda.held(key, seconds)
-        logger.info("Hold: %s for %.1f s (%s: %s)", key, seconds, cause.kind, cause.reason)
+        more = f"; {stands}" if stands else ""
+        logger.info("Hold: %s for %.1f s (%s: %s%s)", key, seconds, cause.kind, cause.reason, more)
         return seconds
 
     def _origin_of(self, key: str) -> str | None:

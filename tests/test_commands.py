@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from commandline import objects, polite
-from loopback import Server, crawl
+from loopback import Answer, Server, crawl, limits, ports
 from town.client import Town
 
 from scrapy_polite.stores.base import Cause, Kept, Ruling, open_store
@@ -136,15 +136,19 @@ def test_status_shows_what_is_held_and_why_and_the_largest_origins(tmp_path: Pat
     store = open_store(f"sqlite:{tmp_path}/limits.sqlite")
     store.hold("site:a.example", 600.0, Cause("rate_limited", "429, Retry-After: 600", True))
     store.keep([Kept(f"{n}.example", f"origin:{n % 12}", 0.9, (), "[]") for n in range(13)])
+    store.keep([Kept("13.example", "origin:12", 0.9, (), "[]")])
     store.merge("origin:11", "origin:2")
-    store.rule(Ruling("4.example", "join", "origin:3", "ann", "", 1.0, None))
+    store.rule(Ruling("4.example", "join", "origin:3", "ann", "own server", 1.0, None))
     store.close()
     where = ("-s", f"POLITE_STORE=sqlite:{tmp_path}/limits.sqlite")
     held, totals, *origins = objects(polite("status", "--json", *where, cwd=tmp_path))
     assert held["key"] == "site:a.example"
     assert 590 < held["hold"] <= 600
     assert held["reason"] == "429, Retry-After: 600"
-    assert totals == {"origins": 11, "hosts": 13, "rulings": 1, "deferred": 0}
+    # The origin that the ruling has left without a host is none any more.
+    assert totals == {"origins": 11, "hosts": 14, "rulings": 1, "deferred": 0}
+    (ruled,) = [one for one in origins if "ruled" in one]
+    assert (ruled["ruled"], ruled["verb"], ruled["origin"], ruled["reason"]) == ("4.example", "join", "origin:3", "own server")
     assert origins[:3] == [
         {"origin": "origin:0", "hosts": 2, "aliases": []},
         {"origin": "origin:2", "hosts": 2, "aliases": ["origin:11"]},
@@ -152,9 +156,33 @@ def test_status_shows_what_is_held_and_why_and_the_largest_origins(tmp_path: Pat
     ]
     text = polite("status", *where, cwd=tmp_path).stdout
     assert "site:a.example" in text
-    assert "Origins: 11, of 13 hosts; 1 ruling by hand" in text
+    assert "Ruled by hand: 1\n  4.example belongs to origin:3, by ann at 1970-01-01 00:00 UTC, for good: own server\n" in text
+    assert "Origins: 11, of 14 hosts\n" in text
     assert "origin:2  2 hosts, also known as origin:11" in text
     assert "and 1 more: scrapy polite origins" in text
+
+
+def test_status_shows_where_a_held_key_stands_on_its_ladder_and_what_waits_for_it(tmp_path: Path) -> None:
+    """Refused by a real server, as a crawl heard it."""
+    spider = """
+class Spider(TestSpider):
+    async def start(self):
+        yield scrapy.Request("{url}/1")
+        yield scrapy.Request("{url}/2")
+"""
+    with Server(lambda arrival: Answer(status=429)) as server:
+        options = {"POLITE_LADDERS": {"rate_limited": [0.3, 900, 1800]}, "POLITE_LADDER_JITTER": 0} | limits(20.0)
+        done = crawl(spider.replace("{url}", server.url), tmp_path, **options, **ports(server))
+    assert "(rate_limited: 429; 1st in a row, rung 1 of 3; parked at the 10th)" in done.log
+    assert "(rate_limited: 429; 2nd in a row, rung 2 of 3; parked at the 10th)" in done.log
+    where = ("-s", f"POLITE_STORE=sqlite:{tmp_path}/limits.sqlite")
+    held = objects(polite("status", "--json", *where, cwd=tmp_path))[0]
+    assert (held["key"], held["rung"], held["rungs"], held["refusals"], held["deferred"]) == (
+        "site:127.0.0.1",
+        *(2, 4, 2, 2),
+    )
+    text = polite("status", *where, "-s", "POLITE_PARK_AFTER=3", cwd=tmp_path).stdout
+    assert "  rate_limited: 429 (2nd in a row, rung 2 of 4; parked at the 3rd); 2 requests put off\n" in text
 
 
 def test_report_proves_a_crawl_from_its_ledger(tmp_path: Path) -> None:

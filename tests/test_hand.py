@@ -96,6 +96,9 @@ def test_what_is_no_host_is_refused_with_the_forms_that_are_accepted(text: str) 
 def test_names_of_the_same_domain_are_offered_first() -> None:
     known = ["www.shop.test", "img.shop.test", "www.shops.test", "www.else.example"]
     assert hand.nearest("ww.shop.test", known) == "did you mean www.shop.test, img.shop.test, www.shops.test?"
+    platforms = ["www.alpha.example", "www.beta.example", "www.gama.example"]
+    assert hand.nearest("www.gamma.example", platforms) == "did you mean www.gama.example?", "not what only ends alike"
+    assert hand.nearest("127.0.0.2", ["127.0.0.1", "10.9.8.7"]) == "did you mean 127.0.0.1?"
     assert hand.nearest("origin:zzz", ["www.shop.test"]) == "nothing that is known is written alike."
 
 

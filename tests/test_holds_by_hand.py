@@ -14,9 +14,12 @@ from commandline import objects, polite
 from loopback import FETCH, Running, Server, limits, ports, start
 from made_up_keys import made_up_keys
 
+from scrapy_polite.backoff import pace
+from scrapy_polite.backoff.pacestate import State
 from scrapy_polite.commands.words import span
+from scrapy_polite.stores import paces
 from scrapy_polite.stores.acts import Act, acts, add
-from scrapy_polite.stores.base import Cause, Store, open_store
+from scrapy_polite.stores.base import LONGEST_HOLD, Cause, Kept, Store, open_store
 from scrapy_polite.stores.deferring import Deferred
 from scrapy_polite.telemetry.events import HeldEvent
 from scrapy_polite.telemetry.ledger import Ledger
@@ -40,6 +43,15 @@ def held(tmp_path: Path) -> Store:
 
 def act(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return polite(*arguments, "-s", f"POLITE_STORE=sqlite:{tmp_path}/limits.sqlite", cwd=tmp_path)
+
+
+def complaint(tmp_path: Path, *arguments: str) -> str:
+    """The line that says what is wrong, with nothing before it but the note that the add-on is not on here."""
+    done = act(tmp_path, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    note, line = done.stderr.splitlines()
+    assert note.startswith("Note: ")
+    return line
 
 
 def told(tmp_path: Path, *arguments: str) -> dict[str, Any]:
@@ -66,12 +78,11 @@ def test_retry_ends_a_hold_and_frees_what_waits_for_it_and_says_who_and_why(tmp_
     assert held.held() == []
     assert [row.fingerprint for row in held.take_deferred("scrapybot/test", "run", 9, 60)] == ["1"]
     (line,) = audit(tmp_path)
-    assert (line.key, line.kind) == (A, "released")
+    assert (line.key, line.kind) == (A, "retried")
     assert line.until <= line.at
-    assert line.reason.startswith("by ann: they called (was error: 503, a run of them, 9 min")
-    again = act(tmp_path, "retry", A)
-    assert again.returncode == 2
-    assert "is not held" in again.stderr
+    assert line.reason.startswith("by ann: they called (was error: 503, a run of them, for 9 min")
+    again = complaint(tmp_path, "retry", A)
+    assert again == f"scrapy polite retry: {A} is known and not held; `scrapy polite status` shows what is"
 
 
 def test_a_time_that_the_server_has_named_is_only_gone_against_by_force(tmp_path: Path, held: Store) -> None:
@@ -81,31 +92,44 @@ def test_a_time_that_the_server_has_named_is_only_gone_against_by_force(tmp_path
     assert "--force" in refused.stderr
     # Parking and releasing is no way around it.
     told(tmp_path, "park", "b.example")
-    assert "--force" in act(tmp_path, "release", "b.example").stderr
+    refused = complaint(tmp_path, "release", "b.example")
+    assert refused.startswith(
+        "scrapy polite release: site:b.example: the server itself had named a time before it was parked ("
+    )
+    assert "(over rate_limited: 429, Retry-After: 600, until 20" in refused
+    assert "--force" in refused
     assert len(held.held()) == 2
     assert told(tmp_path, "release", "b.example", "--force")["hold"] == 0
     assert [hold.key for hold in held.held()] == [A]
 
 
 def test_a_key_is_parked_for_a_time_or_until_it_is_released(tmp_path: Path, held: Store) -> None:
-    done = told(tmp_path, "park", "origin:shared", "--for", "7d", "--reason", "ticket 12")
+    done = told(tmp_path, "park", "origin:shared", "--for", "7d", "--reason", "ticket 12", "--unseen")
+    assert done["until"] == pytest.approx(time.time() + 604_800, abs=60)
     assert 604_700 < done["hold"] <= 604_800
     (_, parked) = sorted(held.held(), key=lambda hold: hold.seconds)
     assert (parked.key, parked.cause.kind, parked.cause.reason) == ("origin:shared", "parked", "by ann: ticket 12")
-    assert "held for longer already" in act(tmp_path, "park", "origin:shared", "--for", "1d").stderr
-    told(tmp_path, "park", A)
+    # Shorter than it is parked, by the same person and for the same reason: that nothing has changed is an error.
+    again = act(tmp_path, "park", "origin:shared", "--for", "1d", "--author", "ann", "--reason", "ticket 12")
+    assert again.returncode == 2
+    assert "origin:shared is parked until 20" in again.stderr
+    assert " already (by ann: ticket 12); `scrapy polite release origin:shared` first" in again.stderr
+    done = told(tmp_path, "park", A)
+    assert (done["until"], done["was"]["kind"]) == (None, "error")
+    assert f"{A} is parked until somebody releases it already (by ann (over error: 503" in act(tmp_path, "park", A).stderr
     text = act(tmp_path, "status").stdout
-    assert f"{A}  for good  parked: by ann" in text
+    assert f"{A}  until somebody releases it  parked: by ann (over error: 503, a run of them, until 20" in text
+    assert next(one for one in objects(act(tmp_path, "status", "--json")) if one.get("key") == A)["until"] is None
     assert "origin:shared  6 d 23 h more, until 20" in text
     not_parked = act(tmp_path, "release", "b.example")
     assert not_parked.returncode == 2
-    told(tmp_path, "release", A)
+    assert "It was held: parked: by ann (over error: 503, a run" in told(tmp_path, "release", A)["done"]
     assert [hold.key for hold in held.held()] == ["origin:shared"]
     assert [line.kind for line in audit(tmp_path)] == ["parked", "parked", "released"]
 
 
 def test_a_key_is_parked_as_crawls_spell_it_and_one_that_none_can_have_is_refused(tmp_path: Path, held: Store) -> None:
-    assert told(tmp_path, "park", "site:WWW.Bücher.example.")["key"] == "site:www.xn--bcher-kva.example"
+    assert told(tmp_path, "park", "site:WWW.Bücher.example.", "--unseen")["key"] == "site:www.xn--bcher-kva.example"
     for wrong in ("site:foo bar", "site:", "origin:", "origin:a b", "bucket:s3/\x1b[2J"):
         refused = act(tmp_path, "park", wrong)
         assert refused.returncode == 2, wrong
@@ -117,6 +141,86 @@ def test_what_others_wrote_is_shown_without_what_moves_a_terminal(tmp_path: Path
     done = act(tmp_path, "retry", A).stdout.rstrip("\n")
     assert done.isprintable()
     assert "503 \\x1b[31m\\u202e" in done
+
+
+PLATFORM = "origin:sites.platform.test"
+
+
+@pytest.fixture
+def shared(held: Store) -> Store:
+    """Three sites of one origin; it is held since two of them were, and so is one of them itself."""
+    held.keep([Kept(f"www.shop{n}.example", PLATFORM, 0.98, (), "[]") for n in range(3)])
+    held.hold(PLATFORM, 107, Cause("error", "503; raised from site:www.shop0.example, site:www.shop1.example"))
+    held.hold("site:www.shop0.example", 900, Cause("error", "503"))
+    return held
+
+
+def test_who_ends_the_hold_of_a_site_is_told_of_that_of_its_origin(tmp_path: Path, shared: Store) -> None:
+    done = told(tmp_path, "retry", "www.shop0.example")
+    assert "It still waits for origin:sites.platform.test, held for 1 min 4" in done["done"]
+    assert "raised from site:www.shop0.example, site:www.shop1.example): `scrapy polite retry origin:sites" in done["done"]
+    assert [(one["key"], one["kind"]) for one in done["still"]] == [(PLATFORM, "error")]
+    told(tmp_path, "park", "www.shop0.example")
+    assert "It still waits for origin:sites.platform.test, held" in told(tmp_path, "release", "www.shop0.example")["done"]
+
+
+@pytest.mark.parametrize("verb", ["retry", "release"])
+def test_a_site_that_only_its_origin_keeps_back_is_named_with_that_and_with_what_ends_it(
+    verb: str, tmp_path: Path, shared: Store
+) -> None:
+    refused = act(tmp_path, verb, "www.shop1.example")
+    assert refused.returncode == 2
+    assert f"{verb}: site:www.shop1.example is not held itself, but its origin {PLATFORM} is, for 1 min 4" in refused.stderr
+    assert f"`scrapy polite retry {PLATFORM}`" in refused.stderr
+    told(tmp_path, "park", PLATFORM)
+    assert (
+        "until somebody releases it (parked: by ann (over error: 503; raised" in act(tmp_path, verb, "www.shop1.example").stderr
+    )
+    assert f"`scrapy polite release {PLATFORM}`" in act(tmp_path, verb, "www.shop1.example").stderr
+
+
+def test_who_ends_the_hold_of_an_origin_is_told_which_of_its_sites_are_still_held(tmp_path: Path, shared: Store) -> None:
+    done = told(tmp_path, "retry", PLATFORM)
+    assert "Of its sites one is still held: site:www.shop0.example, held for 14 min 5" in done["done"]
+    assert [one["key"] for one in done["still"]] == ["site:www.shop0.example"]
+
+
+def test_who_ends_a_hold_is_told_that_the_pace_is_not_reset(tmp_path: Path, shared: Store) -> None:
+    """As the law of pace leaves it after a hold of an origin that answered before."""
+    state = State(0.0, base=0.0, answers=8)
+    paces.change(shared, PLATFORM, "page", lambda _: pace.held(pace.held(state, 1.0), 1.0))
+    done = told(tmp_path, "retry", "www.shop0.example")
+    assert "Its origin goes at 1/4 of its rate, and comes back over about 40 min." in done["done"]
+    assert done["pace"] == 4
+    assert "of its rate" not in told(tmp_path, "retry", A)["done"]
+
+
+def test_what_no_crawl_has_met_is_parked_only_if_that_is_meant(tmp_path: Path, shared: Store) -> None:
+    for key, near in (
+        ("origin:sites.platfrm.test", PLATFORM),
+        ("site:www.shop7.example", "www.shop"),
+        ("shop7.example", "www.shop"),
+    ):
+        refused = act(tmp_path, "park", key)
+        assert refused.returncode == 2, key
+        assert f"did you mean {near}" in refused.stderr
+        assert "add --unseen" in refused.stderr
+    assert len(shared.held()) == 3
+    told(tmp_path, "park", "shop7.example", "--unseen")
+    told(tmp_path, "park", "www.shop2.example")
+    told(tmp_path, "park", "edge:bunny/www.shop2.example")
+    assert len(shared.held()) == 6
+
+
+def test_what_is_not_held_is_known_or_a_slip(tmp_path: Path, shared: Store) -> None:
+    assert "retry: site:www.shop2.example is not held itself" in act(tmp_path, "retry", "www.shop2.example").stderr
+    shared.release(PLATFORM)
+    for key in ("site:www.shop2.example", PLATFORM):
+        assert f"retry: {key} is known and not held; `scrapy" in act(tmp_path, "retry", key).stderr
+    slip = complaint(tmp_path, "retry", "www.shpo2.example")
+    assert slip.startswith(
+        "scrapy polite retry: site:www.shpo2.example is not held: no crawl with this store has met www.shpo2"
+    )
 
 
 def test_what_is_held_and_not_parked_is_not_released_but_retried(tmp_path: Path, held: Store) -> None:
@@ -192,6 +296,15 @@ def test_what_is_put_off_is_listed_exported_and_dropped(tmp_path: Path, held: St
     assert objects(act(tmp_path, "status", "--json"))[1]["deferred"] == 1
     assert objects(act(tmp_path, "deferred", "--drop", "--all", "--json")) == [{"dropped": 1}]
     assert act(tmp_path, "deferred").stdout == "Put off: nothing\n"
+    held.keep([Kept("a.example", "origin:a", 0.9, (), "[]")])
+    assert act(tmp_path, "deferred", "a.example").stdout == "Put off: nothing\n"
+    slip = complaint(tmp_path, "deferred", "a.exampel")
+    assert slip.startswith(
+        "scrapy polite deferred: site:a.exampel: nothing waits for it; no crawl with this store has met a.exampel"
+    )
+    held.hold("site:c.example", LONGEST_HOLD, Cause("parked", "by ann"))
+    held.defer([replace(put_off("site:c.example"), not_before=time.time() + LONGEST_HOLD)])
+    assert "GET http://a.example/  not before somebody releases its key\n" in act(tmp_path, "deferred").stdout
 
 
 @pytest.mark.parametrize(
@@ -260,9 +373,9 @@ def test_four_running_crawls_go_on_within_a_second_when_a_hold_is_ended_and_say_
         ended = by_hand(url, tmp_path, "retry", "site:127.0.0.1", "--reason", "they called")
         assert [len(one.end(20).urls()) for one in running] == [1] * PROCESSES
         assert all(ended - 0.1 < arrival.at < ended + 1.0 for arrival in server.arrivals)
-        assert all("By hand: site:127.0.0.1 released by ann: they called (was denied: 403" in one.log for one in running)
+        assert all("By hand: site:127.0.0.1 retried by ann: they called (was denied: 403" in one.log for one in running)
     (act,) = shown_acts(url, tmp_path)
-    assert (act["by_hand"], act["key"], act["author"], act["reason"]) == ("released", "site:127.0.0.1", "ann", "they called")
+    assert (act["by_hand"], act["key"], act["author"], act["reason"]) == ("retried", "site:127.0.0.1", "ann", "they called")
     store.close()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -194,9 +195,9 @@ def test_what_two_processes_know_is_the_higher_rung_of_each_kind_and_the_later_e
 
 
 def test_a_ladder_of_ones_own_replaces_that_kind_alone() -> None:
-    ladders = Ladders(rungs={"error": [1, 2], "captcha": (5,)})
+    ladders = Ladders(rungs={"error": [1, 2], "connect": (5,)})
     assert waits(ladders, "error", 3) == [1, 2, 2]
-    assert waits(ladders, "captcha", 2) == [5, 5]
+    assert waits(ladders, "connect", 2) == [5, 5]
     assert ladders.rungs["denied"] == DEFAULT_RUNGS["denied"]
 
 
@@ -204,13 +205,20 @@ def test_a_ladder_of_ones_own_replaces_that_kind_alone() -> None:
     "rungs",
     [
         *({"error": []}, {"error": 30}, {"error": "30"}, {"error": [0]}, {"error": [-1]}, {"error": [30, 10]}),
-        *({"error": [float("inf")]}, {"error": [float("nan")]}, {"error": ["30"]}, {"error": [True]}, {"": [1]}),
-        {"held_until": [1]},
+        *({"error": [float("inf")]}, {"error": [float("nan")]}, {"error": ["30"]}, {"error": [True]}),
     ],
 )
 def test_a_wrong_ladder_names_the_setting_and_the_form(rungs: dict[str, list[float]]) -> None:
     with pytest.raises(ValueError, match=r"POLITE_LADDERS.*list of seconds"):
         Ladders(rungs=rungs)
+
+
+@pytest.mark.parametrize(
+    ("kind", "hint"), [("denid", "; did you mean 'denied'? Kinds: challenge, "), ("held_until", ". Kinds: "), ("", ". Kinds: ")]
+)
+def test_a_ladder_of_a_kind_that_there_is_not_is_no_setting_that_waits_for_nothing(kind: str, hint: str) -> None:
+    with pytest.raises(ValueError, match=rf"POLITE_LADDERS: '{kind}' is no kind of refusal{re.escape(hint)}"):
+        Ladders({kind: [1]})
 
 
 @pytest.mark.parametrize("jitter", [-0.1, 1.1, float("nan"), "0.15", None, True])

@@ -136,6 +136,14 @@ def test_one_host_is_shown_with_every_fact_and_what_would_change_it(hand: Hand) 
     assert "  known      address 203.0.113.7: from DNS at " in text
     assert "  changes    when what is known is not seen again: the first of it runs out at " in text
     assert "scrapy polite split www.marked.test" in text
+    assert "             product as a hash " in text
+    # What was looked for and not found is no news to a person; a program may have it.
+    now = float(int(time.time()))
+    silent = [Fact(kind, zeros, now, 60.0, "response") for kind, zeros in (("configuration", "00000000"), ("tells", "0"))]
+    hand.store.keep([Kept("www.plain.test", SHARED, 0.98, (), Evidence("www.plain.test", tuple(silent)).as_json())])
+    text = hand.says("origins", "www.plain.test")
+    assert "hash" not in text
+    assert len(hand.tells("origins", "www.plain.test")[0]["facts"]) == 2
 
 
 def test_looking_at_origins_writes_nothing(hand: Hand) -> None:

@@ -25,6 +25,7 @@ from scrapy_polite.backoff.pace import (
     WALL_HALF,
     Outcome,
     State,
+    back_in,
     ceiling,
     first,
     held,
@@ -255,6 +256,21 @@ def test_each_further_hold_while_the_wall_stands_halves_again_and_lasts_twice_as
     assert (pace(state, 10), state.walls) == (pytest.approx(4), 2)
     state, _ = settled(0.1, 10, WALL_HALF, state, now)
     assert pace(state, 10) == pytest.approx(math.exp(1.5 * LN2), rel=0.02)
+
+
+@pytest.mark.parametrize("holds", [1, 2])
+def test_what_is_told_of_the_time_that_a_pace_takes_to_come_back_is_what_it_takes(holds: int) -> None:
+    state, now = settled(0.1, 10, 200)
+    assert back_in(state) == 0
+    for _ in range(holds):
+        state = held(state, 10)
+    nearly, later = settled(0.1, 10, back_in(state) * 0.9, state, now)
+    assert pace(nearly, 10) > 1
+    assert pace(settled(0.1, 10, back_in(state) * 0.15, nearly, later)[0], 10) == 1
+
+
+def test_what_is_told_of_a_new_key_is_about_a_minute() -> None:
+    assert 45 < back_in(first(10)) < 90
 
 
 @given(st.lists(heard, max_size=40), rates)

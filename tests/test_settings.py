@@ -79,6 +79,7 @@ WRONG = [
     ("POLITE_GUARD", "off"),
     ("POLITE_LADDERS", {"error": []}),
     ("POLITE_LADDERS", {"error": [30, 10]}),
+    ("POLITE_LADDERS", {"denid": [30]}),
     ("POLITE_LADDER_JITTER", 2),
     ("POLITE_REDACT", "everything"),
     ("POLITE_NER", {"model": "m", "processes": 0}),

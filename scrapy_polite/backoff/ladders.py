@@ -24,6 +24,7 @@ together is the higher rung of each kind, and the later end.
 
 from __future__ import annotations
 
+import difflib
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -117,7 +118,7 @@ class State:
 class Ladders:
     """The ladders of a crawl, from POLITE_LADDERS (`rungs`, seconds by kind) and POLITE_LADDER_JITTER.
 
-    `jitter`: the part of a wait by which it may be lengthened. A kind without a ladder has that of "error".
+    `jitter`: the part of a wait by which it may be lengthened. Kinds that `rungs` does not name keep their default.
     Wrong values are `ValueError`s that name the setting, the value and the accepted form.
     """
 
@@ -131,6 +132,12 @@ class Ladders:
         """Seconds of the rung after `count` steps: the first for 0, the ceiling for every number beyond the ladder."""
         rungs = self.rungs.get(kind, self.rungs["error"])
         return rungs[min(count, len(rungs) - 1)]
+
+    def place(self, state: State, kind: str) -> tuple[int, int] | None:
+        """The rung that the last refusal of `kind` waits for, counted from 1, and how many its ladder has; None: it has not
+        climbed."""
+        steps, rungs = state.count(kind), len(self.rungs.get(kind, self.rungs["error"]))
+        return (min(steps, rungs), rungs) if steps else None
 
     def sets(
         self, state: State | None, kind: str, started: float, now: float, stated: float | None = None, *, rung: bool = True
@@ -231,7 +238,11 @@ def _checked(kind: object, waits: object) -> tuple[float, ...]:
         f"POLITE_LADDERS: {kind!r}: {waits!r} is no ladder. Give by kind a list of seconds, each above 0 and none "
         'shorter than the one before it, e.g. {"error": [30, 120, 300]}'
     )
-    if not isinstance(kind, str) or not kind or kind == HELD_UNTIL or not isinstance(waits, list | tuple) or not waits:
+    if kind not in DEFAULT_RUNGS:
+        near = difflib.get_close_matches(str(kind), DEFAULT_RUNGS, n=1)
+        meant = f"; did you mean {near[0]!r}?" if near else "."
+        raise ValueError(f"POLITE_LADDERS: {kind!r} is no kind of refusal{meant} Kinds: {', '.join(DEFAULT_RUNGS)}")
+    if not isinstance(waits, list | tuple) or not waits:
         raise ValueError(wrong)
     checked: list[float] = []
     for wait in waits:

@@ -29,7 +29,7 @@ from typing import Literal, NamedTuple
 
 from .pacestate import FASTEST, FIRST_ANSWERS, LN2, PACE_MAX, SCATTER_MAX, SEEN_MAX, SEEN_MIN, SLOWEST, State
 
-__all__ = ["Outcome", "State", "ceiling", "first", "held", "late_after", "observe", "outcome_of", "pace"]
+__all__ = ["Outcome", "State", "back_in", "ceiling", "first", "held", "late_after", "observe", "outcome_of", "pace"]
 
 Outcome = Literal["ok", "late", "timeout", "refused"]
 """late: no first byte yet after `late_after`, told once a request, with its age. timeout: likewise, and it was given up."""
@@ -156,6 +156,12 @@ def held(state: State, rate: float) -> State:
     """A hold begins on this key: what follows it goes at half the rate of before, and comes back over minutes."""
     wall = min(ceiling(rate), max(state.slow, state.wall) + LN2)
     return state._replace(wall=wall, walls=state.walls + 1, slow=max(state.slow, wall))
+
+
+def back_in(state: State) -> float:
+    """About how many seconds the pace takes to come back to 1, as long as requests are made and are answered as at low load."""
+    wall = state.wall / LN2 * WALL_HALF * 2.0 ** (min(WALLS_MOST, max(1, state.walls)) - 1)
+    return max(wall, state.slow / (SPEED * FALL_MOST))
 
 
 def observe(state: State, outcome: Outcome, ttfb: float, started: float, now: float, rate: float) -> State:

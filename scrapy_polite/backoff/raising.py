@@ -51,7 +51,7 @@ KEPT: Final = 3
 """Holds that are remembered for each kind, of different sites: what the longest rule needs."""
 
 MOST_KINDS: Final = 32
-"""Kinds that are remembered, the newest. There are ten; the others would be of a POLITE_LADDERS that names its own."""
+"""Kinds that are remembered, the newest. There are nine; others would be of a note that a newer version has made."""
 
 
 class Begun(NamedTuple):

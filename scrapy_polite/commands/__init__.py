@@ -89,7 +89,9 @@ class Polite(ScrapyCommand):
                 )
             self.exitcode = module(opts.verb).run(settings, opts)
         except ValueError as error:
-            raise UsageError(str(error), print_help=False) from None
+            # Not as a UsageError: that puts the usage of all of Scrapy before what is to be read.
+            sys.stderr.write(f"scrapy polite {opts.verb}: {error}\n")
+            self.exitcode = 2
 
 
 def _sentence(help_text: str) -> str:

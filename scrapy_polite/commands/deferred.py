@@ -9,9 +9,11 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from scrapy_polite.commands.beside import met
 from scrapy_polite.commands.holding import key_of
+from scrapy_polite.commands.known import Known
 from scrapy_polite.commands.stores import existing_store, without_store
-from scrapy_polite.commands.words import plural, seen, span
+from scrapy_polite.commands.words import FOR_GOOD, plural, seen, span
 from scrapy_polite.config import Config
 from scrapy_polite.puttingoff import images_of, owner_of
 from scrapy_polite.stores.base import StoreError
@@ -69,6 +71,8 @@ def _run(
     store: Store, owners: Sequence[str | None], key: str | None, options: argparse.Namespace, shown: Callable[[str], str]
 ) -> int:
     rows = [row for owner in owners for row in store.deferred(owner, key, ALL)]
+    if key is not None and not rows and key not in store.count_deferred() and met(known := Known(store), key) is False:
+        raise ValueError(f"{key}: nothing waits for it; {known.unknown(key.removeprefix('site:'))}")
     if options.export:
         try:
             # Never over something else; and requests may carry passwords and cookies.
@@ -117,9 +121,15 @@ def _as_text(rows: list[Deferred], now: float, shown: Callable[[str], str]) -> s
     for (owner, key, kind, reason), count in groups.most_common():
         lines.append(f"  {owner}  {count} of {key}  {kind}: {seen(reason)}")
     for row in rows[:SHOWN]:
-        wait = f"not before {span(row.not_before - now)} from now" if row.not_before > now else "free"
+        wait = _wait(row.not_before - now)
         taken = f", taken by {row.run}" if row.run and row.until > now else ""
         lines.append(f"  {row.method} {seen(shown(row.url))}  {wait}{taken}")
     if len(rows) > SHOWN:
         lines.append(f"  and {len(rows) - SHOWN} more: --json shows all")
     return "\n".join(lines) + "\n"
+
+
+def _wait(seconds: float) -> str:
+    if seconds > FOR_GOOD:
+        return "not before somebody releases its key"
+    return f"not before {span(seconds)} from now" if seconds > 0 else "free"

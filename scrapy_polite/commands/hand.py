@@ -28,6 +28,9 @@ _SPAN: Final = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
 NEAR: Final = 3
 """Names that are offered for one that nobody knows."""
 
+ALIKE: Final = 0.75
+"""From here on names are written alike (1: the same). A letter that is wrong, missing or too many, of four or more."""
+
 LONGEST: Final = 100 * 365 * 86_400.0
 """Seconds. Whoever means longer means for good."""
 
@@ -104,12 +107,28 @@ def host_of(text: str) -> str:
 def nearest(name: str, known: Iterable[str]) -> str:
     """Which names somebody may have meant, as the end of a sentence: those of one domain first, then those that are written
     alike."""
-    known = list(known)
-    domain = registrable_domain(name.removeprefix("origin:"))
-    family = [one for one in known if registrable_domain(one.removeprefix("origin:")) == domain]
-    found = [*difflib.get_close_matches(name, family, NEAR, 0), *difflib.get_close_matches(name, known, NEAR)]
-    near = list(dict.fromkeys(found))[:NEAR]
+    name, known = name.removeprefix("origin:"), list(known)
+    bare = {one: one.removeprefix("origin:") for one in known}
+    domain = registrable_domain(name)
+    family = [one for one in known if registrable_domain(bare[one]) == domain]
+    # Of other domains only what tells them apart is compared: they all begin and end alike.
+    alike = {one: _likeness(_stem(name), _stem(bare[one])) for one in known}
+    others = sorted((one for one in known if alike[one] >= ALIKE), key=lambda one: -alike[one])
+    family.sort(key=lambda one: -_likeness(name, bare[one]))
+    near = list(dict.fromkeys([*family, *others]))[:NEAR]
     return f"did you mean {', '.join(near)}?" if near else "nothing that is known is written alike."
+
+
+def _stem(name: str) -> str:
+    """What tells domains apart: the label before the public suffix; all of an address."""
+    return name if name[-1:].isdigit() else registrable_domain(name).split(".")[0]
+
+
+def _likeness(one: str, other: str) -> float:
+    """From 0 to 1; of what is clearly unlike a bound that costs less."""
+    matcher = difflib.SequenceMatcher(None, one, other)
+    bound = matcher.quick_ratio()
+    return matcher.ratio() if bound >= ALIKE else bound
 
 
 def sentence(ruling: Ruling, *, lapsed: bool = False) -> str:

@@ -6,9 +6,10 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from scrapy_polite.commands import hand
+from scrapy_polite.commands import beside, hand
+from scrapy_polite.commands.known import Known
 from scrapy_polite.commands.stores import existing_store, without_store
-from scrapy_polite.commands.words import line, moment, plural, seen, span
+from scrapy_polite.commands.words import FOR_GOOD, UNTIL_RELEASED, lasting, line, moment, plural, seen
 from scrapy_polite.config import Config
 from scrapy_polite.hearing import begun_anew
 from scrapy_polite.holding import LADDERS
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from scrapy_polite.stores.base import Peek, Store
+    from scrapy_polite.stores.base import Held, Peek, Store
 
 __all__ = ["Hand", "add_options", "run"]
 
@@ -48,6 +49,7 @@ class Hand:
         self.options = options
         self.key = key_of(options.key, config)
         self.author = hand.author(options.author)
+        self.known = Known(store)
         self.before: Peek = store.peek([self.key])[self.key]
 
     @property
@@ -58,49 +60,98 @@ class Hand:
     @property
     def shown(self) -> str:
         """The hold as it was."""
+        return self._hold_as(lasting(self.before.hold_in))
+
+    def _hold_as(self, lasts: str) -> str:
         cause = self.before.cause
-        return f"{cause.kind}: {cause.reason}, {span(self.before.hold_in)} more" if cause is not None else ""
+        return f"{cause.kind}: {cause.reason}, {lasts}" if cause is not None else ""
+
+    def require_met(self) -> None:
+        """``ValueError`` for a site or an origin that nobody knows, unless that is meant."""
+        if not self.options.unseen and self.before.cause is None and beside.met(self.known, self.key) is False:
+            unknown = self.known.unknown(self.key.removeprefix(beside.SITE))
+            raise ValueError(f"{self.key}: {unknown} To park it before a crawl meets it, add --unseen")
 
     def require_hold(self) -> Cause:
         """Its cause. ``ValueError`` where there is none to end, and where a server has stated it."""
         cause = self.before.cause
         if cause is None:
-            near = hand.nearest(self.key, [held.key for held in self.store.held()])
-            raise ValueError(f"{self.options.key}: {self.key} is not held; {near} `scrapy polite status` shows what is")
+            raise ValueError(self._not_held())
         if cause.stated and not self.options.force:
-            raise ValueError(
-                f"{self.key}: the server itself has named the time ({self.shown}). To go against that, add --force"
-            )
+            when = "had named a time before it was parked" if cause.kind == "parked" else "has named the time"
+            raise ValueError(f"{self.key}: the server itself {when} ({self.shown}). To go against that, add --force")
         return cause
 
-    def end(self) -> dict[str, Any]:
+    def _not_held(self) -> str:
+        if self.key.startswith(beside.SITE) and (holds := beside.also_held(self.known, self.key)):
+            hold = holds[0]
+            return (
+                f"{self.key} is not held itself, but its origin {hold.key} is, {lasting(hold.seconds)} "
+                f"({hold.cause.kind}: {hold.cause.reason}): `{beside.ends_with(hold)}`"
+            )
+        is_met = beside.met(self.known, self.key)
+        if is_met is False:
+            return f"{self.key} is not held: {self.known.unknown(self.key.removeprefix(beside.SITE))}"
+        return f"{self.key} is {'known and ' if is_met else ''}not held; `scrapy polite status` shows what is"
+
+    def end(self, verb: str) -> dict[str, Any]:
         """End the hold, and let what waits for it go."""
         self.store.release(self.key)
         self.store.note(self.key, LADDERS, begun_anew())  # The next refusal begins at the first rung.
         hastened = self.store.hasten_deferred(self.key)
-        self._audit(0.0, "released", f"{self.why} (was {self.shown})")
+        self._audit(0.0, verb, f"{self.why} (was {self.shown})")
         waiting = f" Free to be taken up: {plural(hastened, 'request')} that waited for it." if hastened else ""
-        done = f"{self.key} goes on, {self.why}. It was held: {self.shown}.{waiting} Running crawls obey within a second."
-        return self._told(done, hold=0.0, taken_up=hastened)
+        still, slow = beside.also_held(self.known, self.key), beside.slowed(self.known, self._config, self.key)
+        more = beside.still_waits(self.key, still) + (slow.sentence() if slow is not None else "")
+        done = f"{self.key} goes on, {self.why}. It was held: {self.shown}.{waiting} Running crawls obey within a second.{more}"
+        return self._told(done, hold=0.0, taken_up=hastened, still=still, pace=slow.pace if slow is not None else 1.0)
 
     def hold(self, seconds: float) -> dict[str, Any]:
         """Park the key; by maximum, as every hold."""
-        was = self.before.cause
-        # What a server has stated stays stated under it.
-        cause = Cause("parked", self.why, stated=was is not None and was.stated)
+        was, left = self.before.cause, self.before.hold_in
+        until = UNTIL_RELEASED if left > FOR_GOOD else f"until {moment(time.time() + left)}"
+        if was is not None and left >= min(seconds, FOR_GOOD):
+            parked = f"is parked {until} already ({was.reason}); `scrapy polite release {self.key}` first"
+            raise ValueError(
+                f"{self.key} {parked}" if was.kind == "parked" else f"{self.key} is held for longer already ({self.shown})"
+            )
+        # What is under it stays to be seen, and stated where a server has stated it.
+        why = f"{self.why} (over {self._hold_as(until)})" if was is not None else self.why
+        cause = Cause("parked", why, stated=was is not None and was.stated)
         self.store.hold(self.key, seconds, cause)
         now = self.store.peek([self.key])[self.key]
         if now.cause is None or now.cause.kind != "parked" or now.cause.reason != cause.reason:
-            raise ValueError(f"{self.key}: it is held for longer already ({self.shown})")
+            raise ValueError(f"{self.key}: somebody else holds it for longer since just now; `scrapy polite status` shows it")
         self._audit(now.hold_in, "parked", cause.reason)
-        until = "until somebody releases it" if seconds >= LONGEST_HOLD else f"until {moment(time.time() + now.hold_in)}"
+        until = UNTIL_RELEASED if seconds >= LONGEST_HOLD else f"until {moment(time.time() + now.hold_in)}"
         done = f"{self.key} is parked {until}, {self.why}. Running crawls send nothing more to it."
-        return self._told(done, hold=round(now.hold_in, 3), taken_up=0)
+        still, end = beside.also_held(self.known, self.key), None if seconds >= LONGEST_HOLD else time.time() + now.hold_in
+        return self._told(done, hold=round(now.hold_in, 3), until=end, still=still)
 
-    def _told(self, done: str, **more: object) -> dict[str, Any]:
+    def _told(
+        self,
+        done: str,
+        *,
+        hold: float,
+        until: float | None = None,
+        taken_up: int = 0,
+        still: list[Held],
+        pace: float | None = None,
+    ) -> dict[str, Any]:
         cause = self.before.cause
         was = {"kind": cause.kind, "reason": cause.reason, "hold": round(self.before.hold_in, 3)} if cause is not None else None
-        return {"key": self.key, "author": self.author, "reason": self.options.reason.strip(), "was": was, **more, "done": done}
+        return {
+            "key": self.key,
+            "author": self.author,
+            "reason": self.options.reason.strip(),
+            "was": was,
+            "hold": hold,
+            "until": until,
+            "taken_up": taken_up,
+            "still": [beside.as_json(one) for one in still],
+            "pace": pace,
+            "done": done,
+        }
 
     def _audit(self, seconds: float, kind: str, reason: str) -> None:
         add(self.store, Act(time.time(), self.key, kind, self.author, self.options.reason.strip(), self.shown))

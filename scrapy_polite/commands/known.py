@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from scrapy_polite.commands.hand import nearest
 from scrapy_polite.origins.sentences import sentences
 
 if TYPE_CHECKING:
@@ -42,11 +43,16 @@ class Known:
 
     def origin_of(self, host: str) -> str | None:
         """The origin that a crawl charges for the host; None if no crawl has met it, and nobody has ruled on it."""
-        ruling = self._by_subject.get(host)
-        if ruling is not None:
-            return self._ruled[ruling.origin]
-        kept = self.store.kept([host]).get(host)
-        return self.stands_for(kept.origin) if kept is not None else None
+        return self.origins_of([host]).get(host)
+
+    def origins_of(self, hosts: Iterable[str]) -> dict[str, str]:
+        """The same of many, without those that there is nothing of."""
+        hosts = list(hosts)
+        kept = self.store.kept(host for host in hosts if host not in self._by_subject)
+        stands = self.store.standing({one.origin for one in kept.values()})
+        found = {host: stands[one.origin] for host, one in kept.items()}
+        ruled = {host: self._by_subject[host] for host in hosts if host in self._by_subject}
+        return found | {host: self._ruled[ruling.origin] for host, ruling in ruled.items()}
 
     def by_evidence(self, host: str) -> str | None:
         """The origin that it had without a ruling on it."""
@@ -54,7 +60,8 @@ class Known:
         return self.stands_for(kept.origin) if kept is not None else None
 
     def origins(self) -> list[tuple[str, int]]:
-        """All origins and how many hosts each has, most first; also those that only a ruling names."""
+        """All origins and how many hosts each has, most first; also those that only a ruling names, and none that rulings have
+        left without a host."""
         count = dict(self.store.origins(ALL))
         for ruling in self.rulings:
             now = self._ruled[ruling.origin]
@@ -63,7 +70,9 @@ class Known:
             if before is not None:
                 count[before] = count.get(before, 1) - 1
                 count[now] += 1
-        return sorted(count.items(), key=lambda item: (-item[1], item[0]))
+        ruled = set(self._ruled.values())
+        left = {name: hosts for name, hosts in count.items() if hosts > 0 or name in ruled}
+        return sorted(left.items(), key=lambda item: (-item[1], item[0]))
 
     def hosts_of(self, origin: str, most: int) -> list[Kept]:
         """Its hosts: those that are ruled to belong to it first."""
@@ -84,6 +93,12 @@ class Known:
         """Whether anything is known under that name."""
         stands = self.stands_for(name)
         return stands != name or bool(self.store.hosts_of(name, 1)) or any(name == ruling.origin for ruling in self.rulings)
+
+    def unknown(self, name: str) -> str:
+        """That nobody knows a host or an origin, and which was perhaps meant: for an error."""
+        if name.startswith("origin:"):
+            return f"no origin is called so; {nearest(name, self.names())} `scrapy polite origins` shows them."
+        return f"no crawl with this store has met {name}; {nearest(name, self.hosts())}"
 
     def hosts(self) -> list[str]:
         """Hosts that crawls have met, the first that come."""

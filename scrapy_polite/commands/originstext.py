@@ -24,6 +24,9 @@ KINDS: Final = {
 }
 """Kinds of facts, where their names say too little."""
 
+HASHES: Final = ("configuration", "product", "tells")
+"""Kinds of facts that are numbers, and 0 where an answer shows nothing of the kind."""
+
 SOURCES: Final = {"dns": "from DNS", "response": "from a response", "file": "from a file of the site", "hand": "by hand"}
 
 
@@ -67,8 +70,13 @@ def _host(found: dict[str, Any]) -> Iterator[str]:
     yield from _list("because", found["evidence"])
     if found["ruling"] is not None:
         yield f"  ruled      {_ruled(found['ruling'])}"
-    yield from _list("known", [_fact(fact) for fact in found["facts"]])
+    yield from _list("known", [_fact(fact) for fact in found["facts"] if _says_something(fact)])
     yield from _list("changes", _changes(found))
+
+
+def _says_something(fact: dict[str, Any]) -> bool:
+    """Whether a fact is not only that nothing was found: a hash of nothing, and its weight."""
+    return not (fact["kind"] in HASHES and not fact["value"].strip("0"))
 
 
 def _fact(fact: dict[str, Any]) -> str:

@@ -20,8 +20,12 @@ __all__ = ["add_options", "run"]
 def add_options(parser: argparse.ArgumentParser) -> None:
     holding.add_options(parser)
     parser.add_argument(
-        "--for", dest="span", metavar="SPAN", help="for so long: a number and s, m, h, d or w, such as 7d (default: for good)"
+        "--for",
+        dest="span",
+        metavar="SPAN",
+        help="for so long: a number and s, m, h, d or w, such as 7d (default: until it is released)",
     )
+    parser.add_argument("--unseen", action="store_true", help="also a site or an origin that no crawl with this store has met")
 
 
 def run(settings: BaseSettings, options: argparse.Namespace) -> int:
@@ -29,6 +33,7 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
 
 
 def _parked(hand: holding.Hand) -> dict[str, Any]:
+    hand.require_met()
     now = time.time()
     end = by_hand.end(hand.options.span, None, now)
     return hand.hold(LONGEST_HOLD if end is None else end - now)

@@ -28,4 +28,4 @@ def _released(hand: holding.Hand) -> dict[str, Any]:
     if cause is not None and cause.kind != "parked":
         raise ValueError(f"{hand.key}: it is not parked, but held ({hand.shown}): `scrapy polite retry {hand.key}` ends that")
     hand.require_hold()
-    return hand.end()
+    return hand.end("released")

@@ -25,4 +25,4 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
 
 def _retried(hand: holding.Hand) -> dict[str, Any]:
     hand.require_hold()
-    return hand.end()
+    return hand.end("retried")

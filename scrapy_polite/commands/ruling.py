@@ -108,8 +108,7 @@ def _subject(known: Known, options: argparse.Namespace) -> tuple[str, str | None
     host = hand.host_of(text)
     left = known.origin_of(host)
     if left is None and not options.unseen:
-        near = hand.nearest(host, known.hosts())
-        raise ValueError(f"{text}: no crawl with this store has met {host}; {near} To rule before one does, add --unseen")
+        raise ValueError(f"{text}: {known.unknown(host)} To rule before one does, add --unseen")
     return host, left
 
 
@@ -118,8 +117,7 @@ def _origin(known: Known, text: str) -> str:
     if text.startswith("origin:"):
         if known.is_origin(text):
             return known.stands_for(text)
-        near = hand.nearest(text, known.names())
-        raise ValueError(f"{text}: no origin is called so; {near} `scrapy polite origins` shows them")
+        raise ValueError(f"{text}: {known.unknown(text)}")
     host = hand.host_of(text)
     found = known.origin_of(host)
     if found is not None:

@@ -7,11 +7,16 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from scrapy_polite.backoff.ladders import State
+from scrapy_polite.backoff.ladderwords import standing
+from scrapy_polite.commands import hand
 from scrapy_polite.commands.known import Known
 from scrapy_polite.commands.paces import SLOWED, paces_of, slowed
 from scrapy_polite.commands.stores import existing_store, without_store
-from scrapy_polite.commands.words import moment, plural, seen, span
+from scrapy_polite.commands.words import FOR_GOOD, UNTIL_RELEASED, moment, plural, seen, span
 from scrapy_polite.config import Config
+from scrapy_polite.hearing import noted_state
+from scrapy_polite.holding import LADDERS
 from scrapy_polite.stores.acts import Act, acts
 from scrapy_polite.stores.base import StoreError
 from scrapy_polite.stores.looking import LookOnly
@@ -21,15 +26,12 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from scrapy_polite.stores.base import Held
+    from scrapy_polite.stores.base import Held, Ruling
 
 __all__ = ["add_options", "run"]
 
-FOR_GOOD: Final = 50 * 365 * 86_400.0
-"""Seconds. Who has parked a key for longer means for good."""
-
 LARGEST: Final = 10
-"""Origins that are shown; ``scrapy polite origins`` shows more."""
+"""Origins, and rulings, that are shown; ``scrapy polite origins`` shows more."""
 
 ACTS: Final = 5
 """What was done by hand last, in the text; --json has all that is kept."""
@@ -49,10 +51,13 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
     if store is None:
         sys.stderr.write(f"{without_store(config)}\n")
         return 1
+    now = time.time()
     try:
         known = Known(LookOnly(store))
         held, origins = store.held(), known.origins()
         put_off = store.count_deferred()
+        ladders = {key: noted_state(notes.get(LADDERS)) for key, notes in store.notes([hold.key for hold in held]).items()}
+        holds = [_hold(hold, ladders.get(hold.key, State()), put_off.get(hold.key, 0), config, now) for hold in held]
         aliases = known.aliases_of([name for name, _ in origins[:LARGEST]])
         done = acts(store)
         paces = paces_of(store, config, [name for name, _ in origins[:PACED]])
@@ -61,7 +66,6 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
         return 1
     finally:
         store.close()
-    now = time.time()
     totals = {
         "origins": len(origins),
         "hosts": sum(hosts for _, hosts in origins),
@@ -70,52 +74,74 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
     }
     if options.json:
         shown = [
-            *(_hold(hold, now) for hold in held),
+            *holds,
             *({"slowed": name, **one} for name, told in paces.items() for one in told if one["pace"] > SLOWED),
             totals,
             *({"origin": name, "hosts": hosts, "aliases": aliases.get(name, [])} for name, hosts in origins[:LARGEST]),
-            *({"by_hand": act.verb, **act._asdict()} for act in done),
+            *({"ruled": ruling.subject, **hand.as_json(ruling)} for ruling in known.rulings),
+            *(
+                {"by_hand": act.verb, **{name: value for name, value in act._asdict().items() if name != "verb"}}
+                for act in done
+            ),
         ]
         sys.stdout.write("".join(f"{json.dumps(one)}\n" for one in shown))
     else:
-        sys.stdout.write(_as_text(held, paces, origins, aliases, totals, done, now))
+        sys.stdout.write(
+            _as_text([_held(hold, config.park_after) for hold in holds], paces, origins, aliases, totals, known.rulings, done)
+        )
     return 0
 
 
-def _hold(hold: Held, now: float) -> dict[str, object]:
+def _hold(hold: Held, state: State, waiting: int, config: Config, now: float) -> dict[str, Any]:
     cause = hold.cause
+    place = config.ladders.place(state, cause.kind)
     return {
         "key": hold.key,
         "hold": round(hold.seconds, 3),
-        "until": round(now + hold.seconds, 3),
+        "until": round(now + hold.seconds, 3) if hold.seconds <= FOR_GOOD else None,
         "kind": cause.kind,
         "reason": cause.reason,
         "stated": cause.stated,
+        "rung": place[0] if place is not None else None,
+        "rungs": place[1] if place is not None else None,
+        "refusals": state.refusals,
+        "deferred": waiting,
     }
 
 
+def _held(hold: dict[str, Any], park_after: int) -> str:
+    """One hold as a line: how long, what for, where the key stands on its ladder, and what waits for it."""
+    until = UNTIL_RELEASED if hold["until"] is None else f"{span(hold['hold'])} more, until {moment(hold['until'])}"
+    stated = ", stated by the server" if hold["stated"] else ""
+    place = (hold["rung"], hold["rungs"]) if hold["rung"] is not None else None
+    stands = standing(place, hold["refusals"], park_after)
+    stands = f" ({stands})" if stands else ""
+    waiting = f"; {plural(hold['deferred'], 'request')} put off" if hold["deferred"] else ""
+    return f"{hold['key']}  {until}  {hold['kind']}: {seen(hold['reason'])}{stated}{stands}{waiting}"
+
+
 def _as_text(
-    held: list[Held],
+    held: list[str],
     paces: dict[str, list[dict[str, Any]]],
     origins: list[tuple[str, int]],
     aliases: dict[str, list[str]],
     totals: dict[str, int],
+    rulings: list[Ruling],
     done: list[Act],
-    now: float,
 ) -> str:
     lines = [f"Held: {len(held) or 'nothing'}"]
-    for hold in held:
-        until = "for good" if hold.seconds > FOR_GOOD else f"{span(hold.seconds)} more, until {moment(now + hold.seconds)}"
-        stated = ", stated by the server" if hold.cause.stated else ""
-        lines.append(f"  {hold.key}  {until}  {hold.cause.kind}: {seen(hold.cause.reason)}{stated}")
+    lines += [f"  {one}" for one in held]
     slow = [f"  {name}  {sentence}" for name, told in paces.items() for sentence in slowed(told)]
     lines += [f"Slowed: {len(slow)}", *slow] if slow else []
     lines += ["By hand, the newest first:"] if done else []
     lines += [f"  {moment(act.at)}  {seen(act.sentence())}" for act in done[:ACTS]]
+    lines += [f"Ruled by hand: {len(rulings)}"] if rulings else []
+    lines += [f"  {seen(hand.sentence(ruling))}" for ruling in sorted(rulings, key=lambda one: -one.made)[:LARGEST]]
+    if len(rulings) > LARGEST:
+        lines.append(f"  and {len(rulings) - LARGEST} more: scrapy polite origins")
     if totals["deferred"]:
         lines.append(f"Put off: {plural(totals['deferred'], 'request')}, see scrapy polite deferred")
-    ruled = f"; {plural(totals['rulings'], 'ruling')} by hand" if totals["rulings"] else ""
-    lines.append(f"Origins: {len(origins)}, of {plural(totals['hosts'], 'host')}{ruled}" if origins else "Origins: none yet")
+    lines.append(f"Origins: {len(origins)}, of {plural(totals['hosts'], 'host')}" if origins else "Origins: none yet")
     for name, hosts in origins[:LARGEST]:
         also = f", also known as {', '.join(aliases[name])}" if name in aliases else ""
         lines.append(f"  {name}  {plural(hosts, 'host')}{also}")

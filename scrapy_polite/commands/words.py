@@ -6,11 +6,17 @@ import json
 from datetime import datetime, timezone
 from typing import Final
 
-__all__ = ["LAST", "line", "moment", "plural", "seen", "span", "state"]
+__all__ = ["FOR_GOOD", "LAST", "UNTIL_RELEASED", "lasting", "line", "moment", "plural", "seen", "span", "state"]
 
 
 LAST: Final = 253_402_300_799.0
 """The last second of the year 9999: calendars here end with it."""
+
+
+FOR_GOOD: Final = 50 * 365 * 86_400.0
+"""Seconds. Who has parked a key for longer has named no end."""
+
+UNTIL_RELEASED: Final = "until somebody releases it"
 
 
 def moment(seconds: float) -> str:
@@ -28,6 +34,11 @@ def span(seconds: float) -> str:
             parts.append(f"{left // size} {unit}")
             left %= size
     return " ".join(part for part in parts[:2] if not part.startswith("0 "))
+
+
+def lasting(seconds: float) -> str:
+    """For how long a hold is still in force."""
+    return UNTIL_RELEASED if seconds > FOR_GOOD else f"for {span(seconds)} more"
 
 
 def plural(number: int, what: str, many: str = "") -> str:
@@ -51,5 +62,5 @@ def line(found: object) -> str:
 def state(due_in: float, hold_in: float, kind: str | None, reason: str | None) -> str:
     """When a key is due, or for how long it is held and why."""
     if hold_in > 0:
-        return f"held for {hold_in:.1f} s more ({kind}: {reason})"
+        return f"held {lasting(hold_in)} ({kind}: {reason})"
     return f"due in {due_in:.3f} s" if due_in > 0 else "due now"

@@ -13,7 +13,7 @@ from .base import LONGEST_NOTE
 if TYPE_CHECKING:
     from .base import Store
 
-__all__ = ["Act", "acts", "add"]
+__all__ = ["ENDS", "Act", "acts", "add"]
 
 _SUBJECT: Final = "by hand"
 _NOTE: Final = "acts"
@@ -23,6 +23,9 @@ MOST: Final = 100
 
 LONGEST: Final = 500
 """Characters that are kept of a reason, and of what a hold was."""
+
+ENDS: Final = ("retried", "released")
+"""What is done to a hold that ends by it."""
 
 VERSION: Final = 1
 """Of the note."""
@@ -34,7 +37,7 @@ class Act(NamedTuple):
     Args:
         at: when, in seconds since 1970.
         key: whose hold it was.
-        verb: "released" or "parked".
+        verb: "parked", or one of `ENDS`.
         author: who said so.
         reason: why, in his words; "" where he gave none.
         was: the hold as it was before; "" where there was none.
