@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from scrapy_polite.remembering import Remembering
-from scrapy_polite.wording import span
+from scrapy_polite.wording import lasting, span
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +58,7 @@ class HoldLines:
         same = known is not None and (known.kind, known.reason) == (cause.kind, cause.reason)
         if seconds <= SHORT or (same and self._clock() + seconds <= until + ALIKE):
             return
-        logger.info("Already held: %s for %s more (%s: %s)", key, span(seconds), cause.kind, cause.reason)
+        logger.info("Already held: %s %s (%s: %s)", key, lasting(seconds), cause.kind, cause.reason)
         self.know(key, seconds, cause)
 
     def ended(self, key: str) -> None:

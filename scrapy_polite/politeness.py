@@ -92,6 +92,8 @@ class Politeness(Admission):
         self.tickets: weakref.WeakKeyDictionary[Request, Ticket] = weakref.WeakKeyDictionary()
         self.forward: ForwardProxy | None = None
         self.deferring: Deferring | None = None
+        self.sent_at: float | None = None
+        """When a request has left last, monotonic; None: none has."""
         self.all_held = False
         """Whether ``spider_idle`` is being asked although requests wait, since all of them are held."""
         self.unprotected: str | None = None
@@ -192,6 +194,7 @@ class Politeness(Admission):
 
     def departed(self, ticket: Ticket, slot: Booked, at: int) -> None:
         """The request is on the wire: count it and write it down."""
+        self.sent_at = time.monotonic()
         self.booker.pay()
         if self.agenda is not None and ticket.request is not None:
             self.agenda.booked(ticket.request, ticket.charges)

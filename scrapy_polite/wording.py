@@ -1,8 +1,15 @@
-"""How long something is: words for people, in the log as on a terminal."""
+"""How long, and how many: words for people, in the log as on a terminal."""
 
 from __future__ import annotations
 
-__all__ = ["span"]
+from typing import Final
+
+__all__ = ["FOR_GOOD", "UNTIL_RELEASED", "lasting", "plural", "span"]
+
+FOR_GOOD: Final = 50 * 365 * 86_400.0
+"""Seconds. Who has parked a key for longer has named no end."""
+
+UNTIL_RELEASED: Final = "until somebody releases it"
 
 
 def span(seconds: float) -> str:
@@ -16,3 +23,11 @@ def span(seconds: float) -> str:
             left %= size
     return " ".join(part for part in parts[:2] if not part.startswith("0 "))
 
+
+def lasting(seconds: float) -> str:
+    """For how long a hold is still in force."""
+    return UNTIL_RELEASED if seconds > FOR_GOOD else f"for {span(seconds)} more"
+
+
+def plural(number: int, what: str, many: str = "") -> str:
+    return f"{number} {what if number == 1 else many or f'{what}s'}"

@@ -6,7 +6,7 @@ import json
 from datetime import datetime, timezone
 from typing import Final
 
-from scrapy_polite.wording import span
+from scrapy_polite.wording import FOR_GOOD, UNTIL_RELEASED, lasting, plural, span
 
 __all__ = ["FOR_GOOD", "LAST", "UNTIL_RELEASED", "lasting", "line", "moment", "plural", "seen", "span", "state"]
 
@@ -15,24 +15,9 @@ LAST: Final = 253_402_300_799.0
 """The last second of the year 9999: calendars here end with it."""
 
 
-FOR_GOOD: Final = 50 * 365 * 86_400.0
-"""Seconds. Who has parked a key for longer has named no end."""
-
-UNTIL_RELEASED: Final = "until somebody releases it"
-
-
 def moment(seconds: float) -> str:
     """A unix time as people read it, to the minute, in UTC."""
     return datetime.fromtimestamp(min(max(seconds, 0.0), LAST), timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def lasting(seconds: float) -> str:
-    """For how long a hold is still in force."""
-    return UNTIL_RELEASED if seconds > FOR_GOOD else f"for {span(seconds)} more"
-
-
-def plural(number: int, what: str, many: str = "") -> str:
-    return f"{number} {what if number == 1 else many or f'{what}s'}"
 
 
 def seen(text: str) -> str:
