@@ -78,7 +78,7 @@ class Booker:
         self._clock = clock
         self._troubled: float | None = None
         """Since when the store cannot answer."""
-        self._said_at = 0.0
+        self._trouble_at = self._said_at = 0.0
         self._owed: deque[Callable[[], object]] = deque()
         self._one_at_a_time = threading.RLock()
         """Around the store's ``book`` and what is owed."""
@@ -181,13 +181,15 @@ class Booker:
 
     def trouble(self, error: StoreError) -> None:
         """The store could not answer, whoever has asked."""
-        now = self._clock()
-        if self._troubled is None:
+        now, since = self._clock(), self._troubled
+        # That it was well between is learned by a booking, and there may have been none.
+        if since is None or now - self._trouble_at > SAY_AGAIN:
             self._troubled = self._said_at = now
             logger.error("The store cannot answer, nothing is sent until it does: %s", error)
         elif now - self._said_at >= SAY_AGAIN:
             self._said_at = now
-            logger.error("The store cannot answer for %s now, nothing is sent: %s", span(now - self._troubled), error)
+            logger.error("The store cannot answer for %s now, nothing is sent: %s", span(now - since), error)
+        self._trouble_at = now
 
     def _well(self) -> None:
         if self._troubled is not None:

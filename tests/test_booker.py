@@ -88,6 +88,9 @@ def test_a_store_that_goes_on_to_fail_is_said_again_every_minute(caplog: Any) ->
     store.broken = True
     asked.book(WANT, lambda answer: None)
     assert "until it does" in caplog.records[-1].getMessage(), "another time that it fails"
+    now[0] += 3600
+    asked.trouble(StoreError("no route"))
+    assert "until it does" in caplog.records[-1].getMessage(), "and so is one of which nobody has seen the end"
 
 
 def test_a_store_that_fails_means_not_now_and_is_said_once(caplog: Any) -> None:
