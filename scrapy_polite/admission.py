@@ -119,6 +119,8 @@ class Admission:
         self._own = OwnAddresses(time.monotonic)
         self._placed: dict[str, Placed] = Remembering(REMEMBERED)
         self._silent: dict[str, str] = Remembering(REMEMBERED)
+        self.last_refused: tuple[Refused, str] | None = None
+        """What the guard has refused last, and its URL."""
         self._watch: asyncio.Task[None] | None = None
 
     def count(self, stat: str, by: int = 1) -> None:
@@ -212,6 +214,7 @@ class Admission:
 
     def refused(self, refused: Refused, url: str) -> None:
         """Count a refusal and say it, once per request."""
+        self.last_refused = refused, url
         self.count(f"refused/{refused.reason}")
         logger.info("Guard: refused (%s): <%s>: %s", refused.reason, url, refused.detail)
 

@@ -256,6 +256,12 @@ class Agenda:
         return 0.0 if isinstance(choice, Choice) else choice
 
     @property
+    def next_site(self) -> tuple[str, float] | None:
+        """The site that may go first, and in how many seconds; None when nobody waits for time alone."""
+        due, site = self.next_due, self._bench.first()
+        return (site, due) if due is not None and site is not None else None
+
+    @property
     def is_opening(self) -> bool:
         """Whether a site is being placed."""
         return self._openings.is_placing

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from scrapy_polite.limits.gcra import Booked, Wait
 from scrapy_polite.stores.base import StoreError
+from scrapy_polite.wording import span
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,6 +50,9 @@ GLANCE: Final = 0.005
 GLANCE_AGAIN: Final = 1.0
 """Seconds without a glance after one that saw no answer."""
 
+SAY_AGAIN: Final = 60.0
+"""Seconds after which it is said again that the store cannot answer, as long as it is asked."""
+
 BLUR: Final = 3_000
 """Microseconds. The store's clock is known to half a round trip at worst, and usually much better."""
 
@@ -58,9 +62,9 @@ JUDGED: Final = 20
 
 class Booker:
     """One per crawl, around its store, made in the reactor's thread. ``width`` of a slot, in microseconds. That the store
-    cannot answer, and that it answers again, is said once each."""
+    cannot answer is said at once and then every minute, that it answers again once. ``clock``: seconds, monotonic."""
 
-    def __init__(self, store: Store, width: int) -> None:
+    def __init__(self, store: Store, width: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.store = store
         self._width = width
         self.blocking = bool(getattr(store, "blocking", False))
@@ -71,7 +75,10 @@ class Booker:
         """Around ``_pending`` and ``_under_way``."""
         self._pending: list[tuple[Want, Answered]] = []
         self._under_way = False
-        self._troubled = False
+        self._clock = clock
+        self._troubled: float | None = None
+        """Since when the store cannot answer."""
+        self._trouble_at = self._said_at = 0.0
         self._owed: deque[Callable[[], object]] = deque()
         self._one_at_a_time = threading.RLock()
         """Around the store's ``book`` and what is owed."""
@@ -173,13 +180,20 @@ class Booker:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
     def trouble(self, error: StoreError) -> None:
-        if not self._troubled:
-            self._troubled = True
+        """The store could not answer, whoever has asked."""
+        now, since = self._clock(), self._troubled
+        # That it was well between is learned by a booking, and there may have been none.
+        if since is None or now - self._trouble_at > SAY_AGAIN:
+            self._troubled = self._said_at = now
             logger.error("The store cannot answer, nothing is sent until it does: %s", error)
+        elif now - self._said_at >= SAY_AGAIN:
+            self._said_at = now
+            logger.error("The store cannot answer for %s now, nothing is sent: %s", span(now - since), error)
+        self._trouble_at = now
 
     def _well(self) -> None:
-        if self._troubled:
-            self._troubled = False
+        if self._troubled is not None:
+            self._troubled = None
             logger.info("The store answers again: requests go on")
 
     def _ask(self, wants: list[Want], ahead: int) -> list[Booked | Wait]:
@@ -256,7 +270,7 @@ class Booker:
     def _answer(self, batch: list[tuple[Want, Answered]], future: Future[list[Booked | Wait]]) -> bool:
         """Tell the answers; whether the store is well, and can be asked more."""
         self._under_way = False
-        well = not self._troubled
+        well = self._troubled is None
         for (_, answered), answer in zip(batch, future.result(), strict=True):
             try:
                 answered(answer)

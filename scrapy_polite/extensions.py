@@ -112,6 +112,17 @@ class PoliteExtension:
 
     def spider_closed(self) -> None:
         """Say what only a person can decide, and would not look for."""
+        refused, stats = self._politeness.last_refused, self._crawler.stats
+        answered = stats is not None and stats.get_value("response_received_count")
+        if refused is not None and self._politeness.sent_at is None and not answered:
+            why, url = refused
+            logger.warning(
+                "Guard: nothing was fetched, as every request was refused; the last (%s): <%s>: %s. `scrapy polite explain "
+                "URL` says what of a URL is refused, and how it is allowed",
+                why.reason,
+                url,
+                why.detail,
+            )
         found, where = self._politeness.placing.suspected(), "`scrapy polite origins --suspected` shows them"
         if self._politeness.config.store == "memory:":
             where = f"with a store that outlives the crawl (POLITE_STORE) {where}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
@@ -79,7 +80,7 @@ class Holding:
         if hold.begins or (hold.seconds > 0 and not await self._held(site)):
             config, state = self._politeness.config, hearing.state_of(site) or State()
             stands = standing(config.ladders.place(state, refusal.kind), state.refusals, config.park_after)
-            await self._politeness.hold(site, hold.seconds, hold.cause, stands)
+            await self._politeness.hold(site, hold.seconds, hold.cause, partial(self._politeness.holds.began, stands=stands))
         if hold.begins:
             await self.raises.began(site, hold)
             await self._park(site, hold)
@@ -120,7 +121,7 @@ class Holding:
             why = f"{refusals} refusals with no good answer between, the last: {hold.cause.reason}"
             cause = Cause("parked", why, hold.cause.stated)
             self._politeness.count(f"backoff/{cause.kind}")
-            await self._politeness.hold(site, PARKED_FOR, cause)
+            await self._politeness.hold(site, PARKED_FOR, cause, self._politeness.holds.parked)
 
     async def _recall(self, site: str, now: float) -> None:
         before = self._hearing.state_of(site)

@@ -1,5 +1,5 @@
 """What a crawl looks for once a second: holds that a person has ended, keys that are parked, and whether nothing but held
-requests is left.
+requests is left. What it finds it says in the log; and once a minute what all wait for, where nothing is sent.
 
 A spider whose every request waits for a hold that ends in an hour would idle for an hour. It closes instead, and what waits is
 put off (:mod:`scrapy_polite.puttingoff`), unless somebody answers ``spider_idle`` by ``DontCloseSpider``, as a spider does that
@@ -11,6 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Sized
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +23,7 @@ from twisted.python.failure import Failure
 from scrapy_polite.puttingoff import ALL_HELD
 from scrapy_polite.stores.acts import ENDS, acts
 from scrapy_polite.stores.base import StoreError
+from scrapy_polite.wording import plural, span
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from scrapy_polite.agenda import Agenda
     from scrapy_polite.deferring import Deferring
     from scrapy_polite.politeness import Politeness
+    from scrapy_polite.stores.acts import Act
 
 __all__ = ["HoldWatch"]
 
@@ -41,6 +45,12 @@ TAKE_EVERY: Final = 15.0
 
 TAKE_AGAIN: Final = 2.0
 """The same after a person has ended a hold: what waits for it is freed a moment later."""
+
+SAY_EVERY: Final = 60.0
+"""Seconds in which nothing was sent, after which the log says what is waited for; and again."""
+
+SIGNED_WITHIN: Final = 2.0
+"""Seconds after the end of a hold in which it is written down who has ended it."""
 
 ASKED: Final = 1_000
 """Keys that are asked for in one look; of more, the others in the next."""
@@ -61,6 +71,11 @@ class HoldWatch:
         self._asked: set[str] = set()
         self._still = False
         self._ask_at = 0.0
+        self._said_at = time.monotonic()
+        self._ended: dict[str, float] = {}
+        """Keys whose hold a person has ended, and when that was found, until it is said by whom."""
+        self._signed: set[Act] = set()
+        """What was done by hand before."""
 
     def start(self) -> None:
         agenda = self._politeness.agenda
@@ -76,6 +91,8 @@ class HoldWatch:
 
     async def _watch(self) -> None:
         take_at, ended = time.monotonic() + TAKE_EVERY, False
+        with suppress(StoreError):
+            self._signed = set(await self._acts())
         while True:
             await asyncio.sleep(EVERY)
             agenda = self._politeness.agenda
@@ -83,11 +100,14 @@ class HoldWatch:
                 if agenda is not None:
                     if await self._hear_of_releases(agenda):
                         take_at, ended = 0.0, True
+                    await self._say_who_has_ended()
                     await self._close_if_all_is_held(agenda)
+                    await self._say_what_waits(agenda)
                 await self._deferring.settle()
-            except StoreError:
+            except StoreError as error:
                 self._still = False
-                continue  # Whoever wants a slot says so.
+                self._politeness.booker.trouble(error)
+                continue
             if time.monotonic() > take_at:
                 await self._deferring.look()
                 take_at = time.monotonic() + (TAKE_AGAIN if ended else TAKE_EVERY)
@@ -114,17 +134,59 @@ class HoldWatch:
         if parked:
             await self._deferring.put_off_parked(parked)
         for key, peek in peeks.items():
+            if peek.cause is not None:
+                self._politeness.holds.met(key, peek.hold_in, peek.cause)
             due = asked_at + max(peek.due_in, peek.hold_in)
             if key in told and due + 1.0 < told[key]:
                 self._politeness.released(key, due - time.monotonic())
                 found.add(key)
-        if found:
-            for act in await booker.call(acts, booker.store):
-                if act.key in found and act.verb in ENDS:
-                    found.discard(act.key)
-                    logger.info("By hand: %s", act.sentence())
-            return True
-        return False
+        self._ended |= dict.fromkeys(found, asked_at)
+        return bool(found)
+
+    async def _acts(self) -> list[Act]:
+        booker = self._politeness.booker
+        return await booker.call(acts, booker.store)
+
+    async def _say_who_has_ended(self) -> None:
+        """One line for each hold that a person has ended. He signs for it a moment later."""
+        if not self._ended:
+            return
+        done = await self._acts()
+        for act in done:
+            if act not in self._signed and act.verb in ENDS and self._ended.pop(act.key, None) is not None:
+                logger.info("By hand: %s", act.sentence())
+        self._signed = set(done)
+        for key in [key for key, at in self._ended.items() if time.monotonic() - at > SIGNED_WITHIN]:
+            del self._ended[key]
+            logger.info("Hold ended by hand: %s", key)
+
+    async def _say_what_waits(self, agenda: Agenda) -> None:
+        """Once a minute in which nothing was sent."""
+        now, engine = time.monotonic(), self._crawler.engine
+        slot = engine._slot if engine is not None else None
+        if now - max(self._said_at, self._politeness.sent_at or 0.0) < SAY_EVERY or engine is None or slot is None:
+            return
+        found = agenda.next_site
+        if found is None or found[1] <= 1.0 or engine.downloader.active or engine.paused or slot.closing is not None:
+            return
+        site, due = found
+        keys = self._politeness.keys_of(site) or (site,)
+        peeks = await self._politeness.booker.call(self._politeness.booker.store.peek, keys)
+        by = max(keys, key=lambda key: peeks[key].hold_in)
+        cause = peeks[by].cause
+        why = f"{cause.kind}: {cause.reason}" if cause is not None else "its rate"
+        requests = agenda.turns_waiting + (len(slot.scheduler) if isinstance(slot.scheduler, Sized) else 0)
+        self._said_at = now
+        logger.info(
+            "Waiting: %s of %s; next %s in %s, at %s (%s%s)",
+            plural(requests, "request"),
+            plural(agenda.sites_waiting, "site"),
+            site,
+            span(due),
+            time.strftime("%H:%M:%S", time.localtime(time.time() + due)),
+            f"{by} is held, " if cause is not None and by != site else "",
+            why,
+        )
 
     async def _close_if_all_is_held(self, agenda: Agenda) -> None:
         """Twice in a row, so that nothing is on its way from one place to another."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy_polite.backoff import pace as law
 from scrapy_polite.backoff.pacestate import FIRST_ANSWERS, State
-from scrapy_polite.backoff.pacewords import because
+from scrapy_polite.backoff.pacewords import HELD, because, one_of
 from scrapy_polite.origins.cachestatus import cache_status
 from scrapy_polite.origins.watching import account_among
 from scrapy_polite.remembering import Remembering
@@ -60,8 +60,11 @@ a firewall that counts."""
 ONE_HOLD: Final = 60.0
 """Seconds in which the holds of an origin's sites are one: several of them are refused in one block, and then the origin is."""
 
-SLOWED: Final = 2.0
-"""A pace above it is said in the log."""
+STEPS: Final = (2.0, 4.0, 8.0, 16.0)
+"""Of these a pace is said in the log that has come to one: more than the first, and each of the others."""
+
+UNSAID: Final = "robots"
+"""The kind of a file that is read once a day: how fast that may be is nobody's news."""
 
 BACK: Final = 1.1
 """And so is one below this, afterwards."""
@@ -83,7 +86,10 @@ class _Row:
     state: State
     since: float
     untold: list[Callable[[State], State]] = field(default_factory=list)
-    slowed: bool = False
+    step: float = 1.0
+    """The step at which the log has said last how slow it is; 1: it has not, or has said that it is over."""
+    held: str = HELD
+    """By what, the last time."""
     _paced: tuple[State, float, float] | None = None
     """A state, a rate, and the pace that is theirs."""
 
@@ -204,8 +210,9 @@ class Pacing:
             return
         self._observe(ticket, outcome, ticket.answered)
 
-    def held(self, origin: str | None, key: str, seconds: float, kind: str = "") -> None:
-        """A hold of an origin, or of one of its sites: what follows it goes at half the rate, if its kind tells of load."""
+    def held(self, origin: str | None, key: str, seconds: float, kind: str = "", reason: str = "") -> None:
+        """A hold of an origin, or of one of its sites: what follows it goes at half the rate, if its kind tells of load.
+        ``reason``: for people."""
         if not self.on or origin is None or not origin.startswith("origin:") or kind in NO_LOAD:
             return
         now = self._clock()
@@ -220,6 +227,7 @@ class Pacing:
             others = self._met.get(origin, {}).keys() - self._rows[origin].keys()
             rows += [self._row(origin, kind, rows[0].rate) for kind in sorted(others)]
         for row in rows:
+            row.held = f"{key} was held{f' ({kind}: {reason})' if kind else ''}"
             self._add(row, partial(law.held, rate=row.rate))
 
     # -- told
@@ -301,13 +309,16 @@ class Pacing:
         state, pace = row.state, row.pace(row.state)
         if self._stats is not None:
             self._stats.max_value(f"polite/pace/{row.kind}", pace)
-        if not row.slowed and pace > SLOWED and (state.over > 0 or state.wall > 0):
-            row.slowed = True
-            why = because(state, row.rate)
-            logger.info("Pace: %s: a %s goes at 1/%.1f of its rate, since %s", row.origin, row.kind, pace, why)
-        elif row.slowed and pace < BACK:
-            row.slowed = False
-            logger.info("Pace: %s: a %s goes at its rate again: %s", row.origin, row.kind, because(state, row.rate))
+        if row.kind == UNSAID:
+            return
+        step = max((step for step in STEPS if pace >= step), default=1.0) if pace > STEPS[0] else 1.0
+        if step > row.step and (state.over > 0 or state.wall > 0):
+            row.step = step
+            why = because(state, row.rate, row.held)
+            logger.info("Pace: %s: %s goes at 1/%.1f of its rate, since %s", row.origin, one_of(row.kind), pace, why)
+        elif row.step > 1 and pace < BACK:
+            row.step = 1.0
+            logger.info("Pace: %s: %s goes at its rate again: %s", row.origin, one_of(row.kind), because(state, row.rate))
 
     async def _keep_telling(self) -> None:
         while True:

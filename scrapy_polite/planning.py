@@ -49,6 +49,8 @@ class Planner:
         self._wishes: dict[str, dict[str, float]] = Remembering(most)
         self._least: dict[str, float] = Remembering(most)
         """The longest wish of each site."""
+        self._told: dict[str, float] = Remembering(most)
+        """Delays that the log has told, and who asks for them."""
         self._complaints: dict[str, bool] = Remembering(most)
         self._plans: dict[tuple[object, ...], tuple[Charge, ...]] = {}
 
@@ -60,6 +62,8 @@ class Planner:
         if seconds > most:
             logger.warning("%s: %s is %g s, obeyed up to POLITE_MAX_CRAWL_DELAY = %g s", site, why, seconds, most)
             seconds = most
+        elif seconds > 0:
+            self._say_delay(site, seconds, why)
         before = self._least.get(site, 0.0)
         wishes = self._wishes.get(site, {})
         if seconds > 0:
@@ -130,6 +134,13 @@ class Planner:
         if self.watching.behaviour(account, folder_of(account, target.path)) == "bucket":
             keys = keys[: keys.index(account) + 1]
         return keys, self.bucket_among(keys)
+
+    def _say_delay(self, site: str, seconds: float, why: str) -> None:
+        """When a site has asked for a delay first, and for twice or half of it later: a quota tells of another each time."""
+        told = self._told.get(f"{site} {why}")
+        if told is None or not told / 2 < seconds < told * 2:
+            self._told[f"{site} {why}"] = seconds
+            logger.info("Delay: %s: at least %g s between two requests (%s)", site, round(seconds, 3), why)
 
     def _complain(self, what: str) -> None:
         """Say what is wrong with a request, once."""

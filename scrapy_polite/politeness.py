@@ -25,6 +25,7 @@ from scrapy_polite.dns.resolver import Resolver
 from scrapy_polite.failing import failure_of
 from scrapy_polite.hearing import serves
 from scrapy_polite.holding import Holding
+from scrapy_polite.holdlines import HoldLines
 from scrapy_polite.learning import Learning
 from scrapy_polite.notebook import Notebook
 from scrapy_polite.origins.evidence import Reply
@@ -84,12 +85,15 @@ class Politeness(Admission):
         notebook = Notebook(self.booker)
         super().__init__(config, resolver, placing, self.planner.watching, notebook, stats)
         self.learning = Learning(self.planner.costs, notebook, stats)
+        self.holds = HoldLines()
         self._holding = Holding(self, notebook)
         self.refunds = Refunds(self)
         self._quotas = Quotas(self)
         self.tickets: weakref.WeakKeyDictionary[Request, Ticket] = weakref.WeakKeyDictionary()
         self.forward: ForwardProxy | None = None
         self.deferring: Deferring | None = None
+        self.sent_at: float | None = None
+        """When a request has left last, monotonic; None: none has."""
         self.all_held = False
         """Whether ``spider_idle`` is being asked although requests wait, since all of them are held."""
         self.unprotected: str | None = None
@@ -190,6 +194,7 @@ class Politeness(Admission):
 
     def departed(self, ticket: Ticket, slot: Booked, at: int) -> None:
         """The request is on the wire: count it and write it down."""
+        self.sent_at = time.monotonic()
         self.booker.pay()
         if self.agenda is not None and ticket.request is not None:
             self.agenda.booked(ticket.request, ticket.charges)
@@ -271,16 +276,18 @@ class Politeness(Admission):
 
     def released(self, key: str, seconds: float) -> None:
         """Somebody has ended the key's hold: it is due in so many seconds, and whoever waits goes then."""
-        logger.info("Hold ended by hand: %s", key)
+        self.holds.ended(key)
         self._holding.forget(key)
         if self.agenda is not None:
             self.agenda.sooner(key, seconds)
         if self.lines is not None:
             self.lines.sooner(key)
 
-    async def hold(self, key: str, seconds: float, cause: Cause, stands: str = "") -> float:
-        """Hold the key in every process; by maximum. Answers the seconds now in force. While the store is away the hold is
-        owed to it: it is written before anything is booked again. ``stands``: where it stands on its ladder, for the log."""
+    async def hold(
+        self, key: str, seconds: float, cause: Cause, say: Callable[[str, float, Cause], None] | None = None
+    ) -> None:
+        """Hold the key in every process; by maximum. While the store is away the hold is owed to it: it is written before
+        anything is booked again. ``say``: told the seconds that are now in force, in place of the usual line of the log."""
         until, before = time.monotonic() + seconds, self.booker.now()
         try:
             seconds = await self.booker.call(self.booker.store.hold, key, seconds, cause)
@@ -291,12 +298,10 @@ class Politeness(Admission):
             # In force from the store's answer on; its end was reckoned at some moment since `before`.
             event = HeldEvent(self.booker.now(), key, before + round(seconds * 1e6), cause.kind, cause.reason)
             self.ledger.record(event)
-        self.pacing.held(self._origin_of(key), key, seconds, cause.kind)
+        self.pacing.held(self._origin_of(key), key, seconds, cause.kind, cause.reason)
         if self.agenda is not None:
             self.agenda.held(key, seconds)
-        more = f"; {stands}" if stands else ""
-        logger.info("Hold: %s for %.1f s (%s: %s%s)", key, seconds, cause.kind, cause.reason, more)
-        return seconds
+        (say or self.holds.began)(key, seconds, cause)
 
     def _origin_of(self, key: str) -> str | None:
         """The origin itself, or that of a site."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from scrapy_polite.backoff import raising
 from scrapy_polite.stores.base import Cause, StoreError
+from scrapy_polite.wording import span
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,10 +63,13 @@ class Raises:
             return
         if raised.news:
             self._politeness.count(f"raised/{raised.kind}")
-            logger.warning("%s", raised.sentence(origin))
         reason = f"{raised.reason}; raised from {', '.join(raised.sites)}: {raised.why}"
         cause = Cause(raised.kind, reason, bool(refusal.partition) and refusal.stated is not None)
-        await self._politeness.hold(origin, raised.until - at, cause)
+        await self._politeness.hold(origin, raised.until - at, cause, partial(self._say, raised) if raised.news else None)
+
+    def _say(self, raised: raising.Raised, origin: str, seconds: float, cause: Cause) -> None:
+        logger.warning("%s", raised.sentence(origin, span(seconds)))
+        self._politeness.holds.know(origin, seconds, cause)
 
     async def _sites_at(self, origin: str) -> int:
         """As many as matter. While the store cannot tell it is taken for one of many, whose holds are raised with more care."""

@@ -74,6 +74,25 @@ def test_a_local_store_answers_in_the_same_call() -> None:
     assert asked.now() == 42
 
 
+def test_a_store_that_goes_on_to_fail_is_said_again_every_minute(caplog: Any) -> None:
+    now = [0.0]
+    store = Near()
+    store.broken = True
+    asked = Booker(store, 50_000, lambda: now[0])  # type: ignore[arg-type]
+    for now[0] in range(181):
+        asked.book(WANT, lambda answer: None)
+    assert [record.levelname for record in caplog.records] == ["ERROR"] * 4
+    assert "cannot answer for 3 min now" in caplog.records[-1].getMessage()
+    store.broken = False
+    asked.book(WANT, lambda answer: None)
+    store.broken = True
+    asked.book(WANT, lambda answer: None)
+    assert "until it does" in caplog.records[-1].getMessage(), "another time that it fails"
+    now[0] += 3600
+    asked.trouble(StoreError("no route"))
+    assert "until it does" in caplog.records[-1].getMessage(), "and so is one of which nobody has seen the end"
+
+
 def test_a_store_that_fails_means_not_now_and_is_said_once(caplog: Any) -> None:
     store = Near()
     asked = booker(store)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 from itertools import count
 from typing import TYPE_CHECKING
@@ -541,3 +542,66 @@ def test_why_a_pace_is_what_it_is() -> None:
     assert because(state._replace(slow=0.0), 10) == "answers take about 100 ms, and 100 ms at low load"
     assert because(state._replace(ratio=3.0, over=2.0), 10) == "answers take about 2.0 s, and 100 ms at low load"
     assert "for a moment" in because(state._replace(probing=1.0), 10)
+    stopped = state._replace(wall=1.0, slow=1.0)
+    assert because(stopped, 10, "site:a was held (denied: 403)").endswith(
+        "; but site:a was held (denied: 403), and comes back over minutes"
+    )
+    # Where little is known, what has slowed it is the reason, and not that little is known.
+    assert because(held(new, 10), 10, "site:a was held (denied: 403)").startswith(
+        "site:a was held (denied: 403), and comes back over "
+    )
+    assert because(new._replace(base=0.0, answers=1, over=0.5), 10).startswith(
+        "a 429, a 503 or a time-out was heard; 1 of the 8"
+    )
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.name == "scrapy_polite.pacing"]
+
+
+def test_the_log_names_the_hold_that_slows_an_origin_of_which_little_is_known(
+    shared: Shared, caplog: pytest.LogCaptureFixture
+) -> None:
+    crawl = Crawl(shared)
+    crawl.answer(0.1)
+    for kind in ("image", "robots"):
+        crawl.answer(0.1, kind=kind)
+    with caplog.at_level(logging.INFO):
+        crawl.pacing.held(ORIGIN, SITE, 60, "error", "503, a run of them")
+    why = f"since {SITE} was held (error: 503, a run of them), and comes back over minutes; 1 of the 8 answers are here"
+    assert [line.partition(" that tell")[0] for line in lines(caplog)] == [
+        f"Pace: {ORIGIN}: a page goes at 1/8.0 of its rate, {why}",
+        f"Pace: {ORIGIN}: an image goes at 1/8.0 of its rate, {why}",
+    ]
+
+
+def test_each_doubling_of_a_pace_is_said_once(shared: Shared, caplog: pytest.LogCaptureFixture) -> None:
+    crawl = Crawl(shared)
+    warm(crawl)
+    with caplog.at_level(logging.INFO):
+        for _ in range(5):
+            crawl.pacing.held(ORIGIN, SITE, 10, "error", "503")
+            shared.time += 2 * ONE_HOLD
+        crawl.answer(0.1, 5)
+    assert [line.split(" of its")[0].split("goes ")[1] for line in lines(caplog)] == ["at 1/4.0", "at 1/8.0", "at 1/16.0"]
+
+
+def test_status_leaves_out_what_slows_every_crawl(tmp_path: Path) -> None:
+    kept = open_store(f"sqlite:{tmp_path}/limits.sqlite")
+    for number, state in enumerate((slow_state(1), first(20)._replace(answers=1, base=0.0, at=1.0), held(first(20), 20))):
+        host = f"127.0.0.{number}"
+        kept.keep([Kept(host, f"origin:{host}", 0.9, (), "[]")])
+        for kind in ("page", "robots"):
+            change(kept, f"origin:{host}", kind, lambda _, state=state: state)  # type: ignore[misc]
+    kept.close()
+    where = ("-s", f"POLITE_STORE=sqlite:{tmp_path}/limits.sqlite", "-s", "POLITE_ORIGIN_RATE=20")
+    text = polite("status", *where, cwd=tmp_path).stdout
+    assert "Slowed: 2\n" in text
+    assert "robots" not in text
+    assert "origin:127.0.0.2  page at 1/8 of the rate, since it was held, and comes back over minutes; 0 of the 8" in text
+    assert "New, and slow until their first answers are here: 1 origin\n" in text
+    shown = objects(polite("status", "--json", *where, cwd=tmp_path))
+    assert [(one["slowed"], one["kind"]) for one in shown if "slowed" in one] == [
+        ("origin:127.0.0.0", "page"),
+        ("origin:127.0.0.2", "page"),
+    ]

@@ -109,13 +109,16 @@ def test_one_sites_refusal_is_its_own() -> None:
 def test_a_second_sites_within_a_minute_is_the_origins_until_the_later_end(caplog: pytest.LogCaptureFixture) -> None:
     crawl = Crawl()
     crawl.hears("a")
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.INFO):
         crawl.hears("b", after=60, retry_after="200")
     assert crawl.held() == {"site:a.test": 60, "site:b.test": 200, ORIGIN: 200}
     assert crawl.counted("raised/rate_limited") == 1
     assert crawl.counted("backoff/rate_limited") == 2
-    (line,) = [record.getMessage() for record in caplog.records if ORIGIN in record.getMessage()]
-    assert line.startswith(f"{ORIGIN} is held (rate_limited), raised from site:a.test, site:b.test: 2 of its sites")
+    (line,) = [record for record in caplog.records if record.getMessage().startswith(f"Hold: {ORIGIN}")]
+    assert line.levelname == "WARNING"
+    assert line.getMessage().startswith(
+        f"Hold: {ORIGIN} for 3 min 20 s (rate_limited: 429), raised from site:a.test, site:b.test"
+    )
     (event,) = [event for event in crawl.events() if event.key == ORIGIN]
     assert (event.kind, event.until) == ("rate_limited", START + 260_000_000)
     assert event.reason == "429; raised from site:a.test, site:b.test: 2 of its sites were refused within 60 s"

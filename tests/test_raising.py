@@ -90,12 +90,12 @@ def test_buckets_and_image_services_share_no_origin_with_sites() -> None:
     assert heard((), hold, sites=5) == ((), None)
 
 
-def test_the_line_for_the_audit_names_the_rule_the_sites_and_the_cause() -> None:
+def test_the_line_for_the_log_names_the_rule_the_sites_and_the_cause() -> None:
     _, raised = told(begun("a.test", 0), begun("b.test", 30))
     assert raised is not None
-    assert raised.sentence("origin:203.0.113.7") == (
-        "origin:203.0.113.7 is held (rate_limited), raised from site:a.test, site:b.test: 2 of its sites were refused within "
-        "60 s. First cause: 429 of a.test. To release the origin leaves the sites' own holds."
+    assert raised.sentence("origin:203.0.113.7", "2 min") == (
+        "Hold: origin:203.0.113.7 for 2 min (rate_limited: 429 of a.test), raised from site:a.test, site:b.test: 2 of its "
+        "sites were refused within 60 s. To release the origin leaves the sites' own holds"
     )
 
 

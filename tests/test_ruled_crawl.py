@@ -77,6 +77,8 @@ def test_two_origins_that_are_one_by_hand_share_a_rate_at_once_and_until_it_runs
         assert store.standing([f"origin:{OTHER}"])[f"origin:{OTHER}"] == f"origin:{OTHER}", "the crawl has undone it"
         assert store.lapsed() == store.rulings() == []
         running.until(lambda: time.time() > ends + OBEYED + 1.5)
+        done = f"origin:{OTHER} joined to origin:{ONE} by ann: one machine\n"
+        assert [running.log.count(said + done) for said in ("By hand: ", "No longer in force: ")] == [1, 1]
         arrivals = [*one.arrivals, *other.arrivals]
         # Nobody bursts through the alias in the store, not even before he has noticed.
         assert rate_of(arrivals, at + 0.2, at + OBEYED + 3) <= 1.1 * RATE

@@ -106,7 +106,8 @@ WALL_HALF, WALL_GAP, WALLS_MOST = 600.0, 60.0, 8
 """Seconds in which the wall comes down by a factor of 2, twice as many for each further hold while it stands (up to so
 many holds); and the seconds for which one observation counts there."""
 
-REFUSED_AS = log(8.0)
+REFUSED_TIMES = 8
+REFUSED_AS = log(REFUSED_TIMES)
 """A refused request counts as an answer that took 8 baselines."""
 
 LATE = 4.0

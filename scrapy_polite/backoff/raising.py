@@ -96,11 +96,11 @@ class Raised:
     news: bool
     why: str
 
-    def sentence(self, origin: str) -> str:
-        """The line for the audit."""
+    def sentence(self, origin: str, lasts: str) -> str:
+        """The line for the log; ``lasts``: how long it is held, in words."""
         return (
-            f"{origin} is held ({self.kind}), raised from {', '.join(self.sites)}: {self.why}. "
-            f"First cause: {self.reason}. To release the origin leaves the sites' own holds."
+            f"Hold: {origin} for {lasts} ({self.kind}: {self.reason}), raised from {', '.join(self.sites)}: {self.why}. "
+            "To release the origin leaves the sites' own holds"
         )
 
 

@@ -11,7 +11,7 @@ from scrapy_polite.backoff.ladders import State
 from scrapy_polite.backoff.ladderwords import standing
 from scrapy_polite.commands import hand
 from scrapy_polite.commands.known import Known
-from scrapy_polite.commands.paces import SLOWED, paces_of, slowed
+from scrapy_polite.commands.paces import SLOWED, news_of, slowed
 from scrapy_polite.commands.stores import existing_store, without_store
 from scrapy_polite.commands.words import FOR_GOOD, UNTIL_RELEASED, moment, plural, seen, span
 from scrapy_polite.config import Config
@@ -60,7 +60,7 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
         holds = [_hold(hold, ladders.get(hold.key, State()), put_off.get(hold.key, 0), config, now) for hold in held]
         aliases = known.aliases_of([name for name, _ in origins[:LARGEST]])
         done = acts(store)
-        paces = paces_of(store, config, [name for name, _ in origins[:PACED]])
+        paces, fresh = news_of(store, config, [name for name, _ in origins[:PACED]])
     except StoreError as error:
         sys.stderr.write(f"The store cannot answer: {error}\n")
         return 1
@@ -86,9 +86,8 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
         ]
         sys.stdout.write("".join(f"{json.dumps(one)}\n" for one in shown))
     else:
-        sys.stdout.write(
-            _as_text([_held(hold, config.park_after) for hold in holds], paces, origins, aliases, totals, known.rulings, done)
-        )
+        lines = [_held(hold, config.park_after) for hold in holds]
+        sys.stdout.write(_as_text(lines, paces, fresh, origins, aliases, totals, known.rulings, done))
     return 0
 
 
@@ -123,6 +122,7 @@ def _held(hold: dict[str, Any], park_after: int) -> str:
 def _as_text(
     held: list[str],
     paces: dict[str, list[dict[str, Any]]],
+    fresh: int,
     origins: list[tuple[str, int]],
     aliases: dict[str, list[str]],
     totals: dict[str, int],
@@ -133,6 +133,7 @@ def _as_text(
     lines += [f"  {one}" for one in held]
     slow = [f"  {name}  {sentence}" for name, told in paces.items() for sentence in slowed(told)]
     lines += [f"Slowed: {len(slow)}", *slow] if slow else []
+    lines += [f"New, and slow until their first answers are here: {plural(fresh, 'origin')}"] if fresh else []
     lines += ["By hand, the newest first:"] if done else []
     lines += [f"  {moment(act.at)}  {seen(act.sentence())}" for act in done[:ACTS]]
     lines += [f"Ruled by hand: {len(rulings)}"] if rulings else []

@@ -6,6 +6,8 @@ import json
 from datetime import datetime, timezone
 from typing import Final
 
+from scrapy_polite.wording import FOR_GOOD, UNTIL_RELEASED, lasting, plural, span
+
 __all__ = ["FOR_GOOD", "LAST", "UNTIL_RELEASED", "lasting", "line", "moment", "plural", "seen", "span", "state"]
 
 
@@ -13,36 +15,9 @@ LAST: Final = 253_402_300_799.0
 """The last second of the year 9999: calendars here end with it."""
 
 
-FOR_GOOD: Final = 50 * 365 * 86_400.0
-"""Seconds. Who has parked a key for longer has named no end."""
-
-UNTIL_RELEASED: Final = "until somebody releases it"
-
-
 def moment(seconds: float) -> str:
     """A unix time as people read it, to the minute, in UTC."""
     return datetime.fromtimestamp(min(max(seconds, 0.0), LAST), timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def span(seconds: float) -> str:
-    """How long something still is, as people read it: its two largest units."""
-    if seconds < 60:
-        return f"{max(0.0, seconds):.1f} s"
-    left, parts = round(seconds), list[str]()
-    for unit, size in (("a", 31_557_600), ("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)):
-        if left >= size or parts:
-            parts.append(f"{left // size} {unit}")
-            left %= size
-    return " ".join(part for part in parts[:2] if not part.startswith("0 "))
-
-
-def lasting(seconds: float) -> str:
-    """For how long a hold is still in force."""
-    return UNTIL_RELEASED if seconds > FOR_GOOD else f"for {span(seconds)} more"
-
-
-def plural(number: int, what: str, many: str = "") -> str:
-    return f"{number} {what if number == 1 else many or f'{what}s'}"
 
 
 def seen(text: str) -> str:

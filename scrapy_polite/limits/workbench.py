@@ -193,6 +193,10 @@ class Workbench:
             return Choice(site.name, source)
         return None
 
+    def first(self) -> str | None:
+        """The site that :meth:`choose` has just spoken of."""
+        return self._heap[0][2].heap[0][2].name if self._heap else None
+
     def take(self, site: str, source: Hashable, loan: Hashable, lent: Mapping[str, float], now: float) -> None:
         """The chosen request goes: ``lent`` are seconds per key, under the name ``loan`` until it is booked or has left."""
         found = self._sites[site]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from scrapy_polite.naming.hosts import display_host
 from scrapy_polite.origins.placements import Reason
 
 if TYPE_CHECKING:
@@ -28,6 +29,13 @@ class Ruling:
     made: float
     until: float | None = None
 
+    @property
+    def act(self) -> str:
+        """What was done, by whom and why, as a line of a log."""
+        host = self.subject if self.subject.startswith("origin:") else display_host(self.subject)
+        done = "split off" if self.verb == "split" else f"joined to {self.origin}"
+        return f"{host} {done} by {self.author}{f': {self.reason}' if self.reason else ''}"
+
     def stands(self, now: float) -> bool:
         return self.until is None or now < self.until
 
@@ -45,12 +53,14 @@ class Rulings:
         """The names of origins that they give."""
         return frozenset(ruling.origin for ruling in self._by_subject.values())
 
-    def replace(self, rulings: Iterable[Ruling]) -> None:
-        """These stand, and no others."""
-        found = {ruling.subject: ruling for ruling in rulings}
-        if found != self._by_subject:
+    def replace(self, rulings: Iterable[Ruling]) -> tuple[list[Ruling], list[Ruling]]:
+        """These stand, and no others. Which of them are new, and which stand no more without another in their place."""
+        before, found = self._by_subject, {ruling.subject: ruling for ruling in rulings}
+        if found != before:
             self._by_subject = found
             self.generation += 1
+        new = [ruling for subject, ruling in found.items() if before.get(subject) != ruling]
+        return new, [ruling for subject, ruling in before.items() if subject not in found]
 
     def expire(self, now: float) -> list[Ruling]:
         """Those that have run out, which are obeyed no more."""
