@@ -88,7 +88,7 @@ class HoldWatch:
             except StoreError:
                 self._still = False
                 continue  # Whoever wants a slot says so.
-            if time.monotonic() > take_at:
+            if time.monotonic() > take_at or self._deferring.look_at <= 0:
                 await self._deferring.look()
                 take_at = time.monotonic() + (TAKE_AGAIN if ended else TAKE_EVERY)
                 ended = False
