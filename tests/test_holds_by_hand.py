@@ -161,7 +161,7 @@ def test_urls_of_what_is_put_off_are_listed_without_their_keys_and_exported_with
 
 def test_what_a_run_has_taken_is_not_called_free_and_it_is_said_when_the_run_was_heard_of(tmp_path: Path, held: Store) -> None:
     held.defer([put_off(A)])
-    held.take_deferred("scrapybot/test", "vm.1", 1, LEASE - 40)
+    assert held.take_deferred("scrapybot/test", "vm.1", 1, LEASE - 40, 1000)
     text = act(tmp_path, "deferred").stdout
     assert "  taken by vm.1, last heard 4" in text, text
     assert "free" not in text
