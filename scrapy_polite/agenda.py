@@ -224,6 +224,11 @@ class Agenda:
         if seconds > HEARD_WITHIN:
             self.told[key] = max(now + seconds, self.told.get(key, 0.0))
 
+    def later(self, site: str, seconds: float) -> None:
+        """The site is not due for so many seconds, by what this machine lacks: no hold, and nothing of it is in the store."""
+        now = time.monotonic()
+        self._bench.learn(site, now + seconds, now)
+
     def sooner(self, key: str, seconds: float) -> None:
         """A person has ended the hold of the key: it is due in so many seconds."""
         now = time.monotonic()

@@ -8,10 +8,12 @@ once unless a run dies. What puts requests off is :mod:`scrapy_polite.puttingoff
 from __future__ import annotations
 
 import logging
+import math
 import os
 import secrets
 import socket
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import signals
@@ -33,13 +35,16 @@ if TYPE_CHECKING:
     from scrapy_polite.politeness import Politeness
     from scrapy_polite.stores.deferring import Deferred
 
-__all__ = ["Deferring"]
+__all__ = ["LEASE", "Deferring"]
 
 logger = logging.getLogger(__name__)
 
 
 LEASE: Final = 60.0
 """Seconds after which what a run has taken, and not said that it still has, is another's to take."""
+
+LATE: Final = 1.0
+"""Seconds by which the clock of a store may be behind this machine's, and is usually not."""
 
 AT_ONCE: Final = 500
 """Requests that are taken in one step."""
@@ -60,6 +65,9 @@ class Deferring:
         self._rows: dict[str, Deferred] = {}
         """What was taken and is not done, by fingerprint."""
         self._has_taken = False
+        self._others: tuple[float, float] | None = None
+        """Where another run had taken requests when this one began: when it was last heard of, and when they are free (unix
+        seconds)."""
         self._park_at = 0.0
         self._said_parked = False
         self._queued: dict[Request, str] = {}
@@ -71,18 +79,28 @@ class Deferring:
 
     async def first(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """What was put off, and then what ``start`` has, but for the same requests."""
+        twins: Counter[str] = Counter()
         urls = set()
         while requests := await self._take():
             logger.info("Taken up: %d requests that were put off", len(requests))
             for request in requests:
                 self._mark_seen(request)
                 urls.add(request.url)
+                twins[self._twin(request)] += 1
                 yield request
+        await self._look_for_others()
         async for item in start:
-            if getattr(item, "url", None) in urls and self._is_taken(item):
+            twin = self._twin(item) if getattr(item, "url", None) in urls else ""
+            if twin and twins[twin] > 0:
+                twins[twin] -= 1  # What a spider yields again later is to be made again.
                 logger.debug("Not made twice: %s was put off, and is taken up", item)
             else:
                 yield item
+
+    @property
+    def look_at(self) -> float:
+        """Seconds until what another run has taken is free, if it died; infinite: there is no such run."""
+        return self._others[1] + LATE - time.time() if self._others is not None else math.inf
 
     async def look(self) -> None:
         """Keep what was taken, and take up what has become free since: by its time, by a person, by the death of a run."""
@@ -91,7 +109,10 @@ class Deferring:
         engine = self._crawler.engine
         if engine is None or engine.paused or not self._is_open():
             return
-        for request in await self._take():
+        taken = await self._take()
+        if self._others is not None:
+            await self._hear_of_others()
+        for request in taken:
             if self._is_open():  # Otherwise it is put back, with what else was never queued.
                 engine.crawl(request)
 
@@ -147,8 +168,39 @@ class Deferring:
             return
         if self._putting_off.is_moving:
             raise DontCloseSpider
+        # Not after a start that has failed: Scrapy closes then, whatever waits.
+        if self._others is not None and not getattr(self._crawler.engine, "_start_error", False):
+            raise DontCloseSpider
         if self._putting_off.has_put_off and not getattr(self._crawler.engine, "_start_error", False):
             raise CloseSpider(ALL_HELD)
+
+    async def _taken_by_others(self) -> tuple[int, float]:
+        """How many requests another run has taken that this one would take, and when the last of them is free (unix time)."""
+        booker, now = self._politeness.booker, time.time()
+        within = now + self._politeness.config.defer_after
+        try:
+            rows = await booker.call(booker.store.deferred, self._putting_off.owner)
+        except StoreError as error:
+            booker.trouble(error)
+            return 0, 0.0
+        ends = [row.until for row in rows if row.run not in ("", self._run) and row.until > now and row.not_before <= within]
+        return len(ends), max(ends, default=0.0)
+
+    async def _look_for_others(self) -> None:
+        """Whether a run that is dead, or that goes on beside this one, has what this one would take up."""
+        count, free = await self._taken_by_others()
+        if count:
+            now = time.time()
+            self._others = (free - LEASE, free)
+            told = "Not taken up: %d requests, still marked as taken by a run that was last heard of %.0f s ago; free in %.0f s"
+            logger.info(f"{told}, unless it lives", count, now - free + LEASE, free - now)
+
+    async def _hear_of_others(self) -> None:
+        """Nobody is waited for who has been heard of since, nor longer than until what a dead one had was there to take."""
+        assert self._others is not None
+        count, free = await self._taken_by_others()
+        if not count or free - LEASE > self._others[0] + 1.0 or self.look_at <= 0:
+            self._others = None
 
     async def _take(self) -> list[Request]:
         found = []
@@ -193,11 +245,12 @@ class Deferring:
         slot = self._slot()
         return slot is not None and slot.closing is None
 
-    def _is_taken(self, item: Any) -> bool:
+    def _twin(self, item: Any) -> str:
+        """ "": it has none that could have been put off."""
         try:
-            return self._plain.fingerprint(item) in self._rows
+            return self._plain.twin(item)
         except ValueError:
-            return False
+            return ""
 
     def _mark_seen(self, request: Request) -> None:
         """It is not filtered, and yet the duplicate filter is to know of it, as pages may link to it."""

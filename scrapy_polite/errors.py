@@ -36,11 +36,12 @@ def said_at_start() -> Iterator[None]:
 
 
 class NoAddressError(Exception):
-    """The cause of a ``CannotResolveHostError`` of ours: the reason of :class:`~scrapy_polite.dns.answers.NoAnswer`."""
+    """The cause of a ``CannotResolveHostError`` of ours: reason and detail of :class:`~scrapy_polite.dns.answers.NoAnswer`."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
+        self.detail = detail
 
 
 class RequestRefused(IgnoreRequest):  # type: ignore[misc,unused-ignore]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from scrapy_polite.backoff.failures import Failure
 
-__all__ = ["failure_of"]
+__all__ = ["failure_of", "look_up_of"]
 
 _LOOK_UPS: Final[dict[str, Failure]] = {
     "nxdomain": "no_such_name",
@@ -78,6 +78,11 @@ def failure_of(error: BaseException, *, sent: bool = False, secure: bool = False
         return "proxy"
     found = {_one(part, sent, secure) for part in _parts(error)}
     return next((failure for failure in _BY_WEIGHT if failure in found), "ours")
+
+
+def look_up_of(error: BaseException) -> NoAddressError | None:
+    """The look-up that has failed; None where something else has."""
+    return next((part for part in _parts(error) if isinstance(part, NoAddressError)), None)
 
 
 def _parts(error: BaseException) -> Iterator[BaseException]:

@@ -134,7 +134,7 @@ class _PoliteHandler:
             raise self._refusal(found, request)
         if isinstance(found, NoAnswer):
             self.politeness.unanswered(found)
-            raise CannotResolveHostError(f"{found.host}: {found.reason}") from NoAddressError(found.reason)
+            raise CannotResolveHostError(f"{found.host}: {found.reason}") from NoAddressError(found.reason, found.detail)
         return found
 
     async def _fetch(self, request: Request, ticket: Ticket, visit: Visit) -> Response:

@@ -108,7 +108,7 @@ class HoldWatch:
                 self._still = False
                 self._politeness.booker.trouble(error)
                 continue
-            if time.monotonic() > take_at:
+            if time.monotonic() > take_at or self._deferring.look_at <= 0:
                 await self._deferring.look()
                 take_at = time.monotonic() + (TAKE_AGAIN if ended else TAKE_EVERY)
                 ended = False

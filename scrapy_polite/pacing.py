@@ -52,10 +52,10 @@ FIRST_MINUTE: Final = 60.0
 """Seconds after which a first contact is over, though too few good answers were heard to learn anything from: there may be
 none, but redirects, or answers of an edge that does not say what it has fetched."""
 
-NO_LOAD: Final = frozenset(("dns", "tls", "parked"))
+NO_LOAD: Final = frozenset(("dns", "tls", "parked", "robots"))
 """Kinds of holds that say nothing of what a server can take: no name server, or no certificate, becomes better by fewer
-requests; and of a key that is parked the refusals have told. A connection that fails may tell: of a queue that is full, or of
-a firewall that counts."""
+requests; of a key that is parked the refusals have told; and a robots.txt that cannot be read was one request. A connection
+that fails may tell: of a queue that is full, or of a firewall that counts."""
 
 ONE_HOLD: Final = 60.0
 """Seconds in which the holds of an origin's sites are one: several of them are refused in one block, and then the origin is."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
+from scrapy import Request
 from scrapy.downloadermiddlewares.httpcompression import ACCEPTED_ENCODINGS
 from scrapy.http import Headers
 
 from scrapy_polite import requestjson
 
 if TYPE_CHECKING:
-    from scrapy import Request
     from scrapy.crawler import Crawler
 
 __all__ = ["TAKEN_UP", "PlainRequests"]
@@ -43,6 +43,21 @@ class PlainRequests:
         plain = self._plain(request)
         plain.headers.pop("Cookie", None)
         return hashlib.sha1(self._write(plain).encode(), usedforsecurity=False).hexdigest()
+
+    def twin(self, request: Request) -> str:
+        """The same for what the spider itself would call the same: by Scrapy's fingerprint, its callback and what that is
+        given, wherever the request was met. A link that is followed has a referrer and a depth, and a start request has none.
+        Raises ``ValueError`` as :meth:`text`."""
+        assert self._crawler.request_fingerprinter is not None
+        plain = self._plain(request)
+        given = Request(
+            "data:,",
+            callback=request.callback or getattr(self._crawler.spider, "parse", None),
+            cookies=request.cookies,
+            meta={name: value for name, value in plain.meta.items() if name != "depth"},
+            cb_kwargs=plain.cb_kwargs,
+        )
+        return f"{self._crawler.request_fingerprinter.fingerprint(request).hex()} {self._write(given)}"
 
     def _write(self, request: Request) -> str:
         return requestjson.write(request, self._crawler.spider).decode()

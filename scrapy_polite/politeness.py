@@ -10,6 +10,7 @@ import logging
 import os
 import time
 import weakref
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -21,8 +22,8 @@ from scrapy_polite.bodies import beginning
 from scrapy_polite.booker import Booker
 from scrapy_polite.certificates import certificate_of
 from scrapy_polite.config import Config
-from scrapy_polite.dns.resolver import Resolver
-from scrapy_polite.failing import failure_of
+from scrapy_polite.dns.resolver import UNHEARD, Resolver
+from scrapy_polite.failing import failure_of, look_up_of
 from scrapy_polite.hearing import serves
 from scrapy_polite.holding import Holding
 from scrapy_polite.holdlines import HoldLines
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from scrapy_polite.browser.proxy import ForwardProxy
     from scrapy_polite.deferring import Deferring
     from scrapy_polite.dns.resolver import NoAnswer
+    from scrapy_polite.errors import NoAddressError
     from scrapy_polite.guard.policy import Refused
     from scrapy_polite.limits.gcra import Booked, Wait
     from scrapy_polite.naming.hosts import Target
@@ -65,6 +67,12 @@ PUNCTUAL: Final = 1_000
 of it; a machine that is short of processors takes longer."""
 
 SLOW_DOWN: Final = 503
+
+MUTE_WAIT: Final = 10.0
+"""Seconds after which a host is looked up again while no name server answers."""
+
+MUTE_TOLD: Final = 60.0
+"""Seconds between two lines of the log that say so."""
 
 
 class Politeness(Admission):
@@ -94,6 +102,8 @@ class Politeness(Admission):
         self.deferring: Deferring | None = None
         self.sent_at: float | None = None
         """When a request has left last, monotonic; None: none has."""
+        self._mute_told = 0.0
+        """Until when the log need not say again that no name server answers (monotonic)."""
         self.all_held = False
         """Whether ``spider_idle`` is being asked although requests wait, since all of them are held."""
         self.unprotected: str | None = None
@@ -265,14 +275,33 @@ class Politeness(Admission):
         ticket = self.tickets.get(request)
         sent = ticket.sent if ticket is not None else None
         proxied = bool(request.meta.get("proxy"))
+        look_up = look_up_of(error)
+        if look_up is not None and self._waits_for_name_servers(request, look_up):
+            return True
         secure = request.url.startswith("https:")
         refusal = failed(failure_of(error, sent=sent is not None, secure=secure, proxied=proxied))
         if refusal is None or (ticket is None and refusal.kind != "dns"):
             return False  # What never came to the handler failed in somebody's middleware, but for a look-up.
+        if look_up is not None:
+            refusal = replace(refusal, reason=f"{refusal.reason} ({look_up.reason}: {look_up.detail})")
         now = time.monotonic()
         site, began = (ticket.charges[0].key, ticket.made) if ticket is not None else (self.site_of(request.url), now)
         hold = await self._holding.heard(site, request.url, refusal, sent or began, now)
         return (hold is not None and hold.seconds > 0) or bool(await self.holds_of(self.keys_of(site) or (site,)))
+
+    def _waits_for_name_servers(self, request: Request, look_up: NoAddressError) -> bool:
+        """Where they answer for no name it is this machine's trouble and no site's: the request waits, for as long as a spider
+        waits for a hold. What lasts longer counts as the failure of each site, so that what waits is put off."""
+        silent = self.resolver.silent_for
+        if look_up.reason not in UNHEARD or not 0 < silent <= self.config.defer_after or self.agenda is None:
+            return False
+        now = time.monotonic()
+        if now > self._mute_told:
+            self._mute_told = now + MUTE_TOLD
+            told = "This machine's name servers do not answer, for any name since %.0f s: what has to be looked up waits (%s)"
+            logger.warning(told, silent, look_up.detail)
+        self.agenda.later(self.site_of(request.url), MUTE_WAIT)
+        return True
 
     def released(self, key: str, seconds: float) -> None:
         """Somebody has ended the key's hold: it is due in so many seconds, and whoever waits goes then."""

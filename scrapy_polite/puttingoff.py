@@ -63,6 +63,9 @@ AGAIN: Final = 1.0
 MOST_PRIORITY: Final = 2**62
 """That is kept of a request's, in either direction: a store has 64 bits for it."""
 
+UNHELD: Final = "closed"
+"""The kind of what nothing held: the spider closed before its turn came."""
+
 SEARCH_EVERY: Final = 5.0
 """Seconds after which it is looked again which of all sites wait for an origin that is parked."""
 
@@ -234,7 +237,7 @@ class PuttingOff:
 
     def _why(self, request: Request, whys: dict[str, _Why], reason: str) -> _Why:
         site = self._politeness.site_of(request.url)
-        return whys.get(site) or _Why(site, "closed", f"the spider closed ({reason})", 0.0)
+        return whys.get(site) or _Why(site, UNHELD, f"the spider closed ({reason})", 0.0)
 
     def _rows(
         self, owner: str, requests: Sequence[Request], whys: dict[str, _Why], reason: str
@@ -291,13 +294,11 @@ class PuttingOff:
         if whys:
             if self._crawler.stats is not None:
                 self._crawler.stats.inc_value("polite/deferred", len(whys))
-            kinds = Counter(kind for kind, _ in whys)
-            keys = Counter(kind for kind, _ in set(whys))
-            told = ", ".join(f"{kind} {count} of {keys[kind]}" for kind, count in sorted(kinds.items()))
+            told = _told(Counter(kind for kind, _ in whys))
             where = "the next run of the spider takes them up, `scrapy polite deferred` lists them"
             if self._politeness.config.store == "memory:":
                 where = "POLITE_STORE is memory:, so the end of this process forgets them"
-            logger.info("Put off: %d requests of %d keys (%s); %s", len(whys), sum(keys.values()), told, where)
+            logger.info("Put off: %d request%s (%s); %s", len(whys), "s" * (len(whys) != 1), told, where)
         if dropped:
             logger.info("Not put off, since the spider was to close and nothing held them: %d requests", dropped)
 
@@ -312,6 +313,16 @@ def steps_of(rows: Sequence[Deferred]) -> Iterator[tuple[int, Sequence[Deferred]
             start, letters = place, len(row.request)
     if rows:
         yield start, rows[start:]
+
+
+def _told(kinds: Counter[str]) -> str:
+    """What the requests wait for, by the kinds of the holds."""
+    unheld = kinds[UNHELD]
+    holds = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common() if kind != UNHELD)
+    parts = [f"held: {holds}"] if holds else []
+    if unheld:
+        parts.append(f"{unheld} {'was' if unheld == 1 else 'were'} only not reached")
+    return "; ".join(parts)
 
 
 def owner_of(project: str, spider: str) -> str:

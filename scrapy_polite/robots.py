@@ -3,6 +3,9 @@
 What an answer means, and for how long, is RFC 9309's (:mod:`scrapy_polite.backoff.robotstxt`); asking is
 :mod:`scrapy_polite.robotsfetch`, and what other processes have heard :mod:`scrapy_polite.robotscopies`. Parsing is Scrapy's
 (``ROBOTSTXT_PARSER``) for what may be fetched, and Protego's for ``Crawl-delay`` and ``Request-rate``.
+
+Where it cannot be read nothing may be fetched, and nothing is forbidden either: the site is held until the file is to be asked
+for again, in the store, like for any refusal. Its requests wait, or are put off. So whoever ends that hold has it asked for.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from scrapy_polite.queue import agenda_of
 from scrapy_polite.remembering import Remembering
 from scrapy_polite.robotscopies import Copies
 from scrapy_polite.robotsfetch import Fetched, Fetching
+from scrapy_polite.stores.base import Cause
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -38,6 +42,9 @@ __all__ = ["PoliteRobotsTxtMiddleware"]
 
 logger = logging.getLogger(__name__)
 
+UNREADABLE: Final = "robots"
+"""The kind of the hold of a site whose robots.txt cannot be read."""
+
 REMEMBERED: Final = 50_000
 """Files of which something is kept in memory; the oldest goes first, and is read again if its site comes back."""
 
@@ -46,10 +53,14 @@ LARGEST: Final = 32 * 1024 * 1024
 was parsed takes up to ten bytes for each. The oldest goes first: it is in the store."""
 
 
+ANOTHER: Final = "another process has tried"
+"""Why, where that process has not said it."""
+
+
 class _Rules(NamedTuple):
     known: Known
-    parser: RobotParser
-    """Of the copy; where there is none, one that forbids everything."""
+    parser: RobotParser | None
+    """Of the copy, or one that forbids everything; None: there is no copy, and the site is held for that."""
 
     def size(self) -> int:
         return len(self.known.text or "")
@@ -71,21 +82,26 @@ class PoliteRobotsTxtMiddleware(RobotsTxtMiddleware):
         """When the first of a site's files is to be asked for again, on the wall clock."""
         self._said: dict[str, str] = Remembering(REMEMBERED)
         """What the log says of them."""
+        self._readable: dict[str, str] = Remembering(REMEMBERED)
+        """By site, the last of its files that could be read."""
         self._reading: dict[str, asyncio.Future[None]] = {}
         self._parser_class: type[RobotParser] = load_object(crawler.settings["ROBOTSTXT_PARSER"])
         self._nothing: RobotParser = build_from_crawler(self._parser_class, crawler, DISALLOW_ALL.encode())
         self._agenda.robots = self
 
     async def robot_parser(self, request: Request) -> RobotParser | None:
-        """The rules that judge ``request``; None where the guard does not let its host be asked."""
+        """The rules that judge ``request``; None where the guard does not let its host be asked. :class:`NotNow` where they
+        cannot be read: it waits for that where its site does."""
         netloc = netloc_of(request.url)
         found = self._standing(netloc)
-        if found is None:
+        if found is None and not (self._cannot_be_read(netloc) and self._agenda.handed_out(request)):
             await self._agenda.opened_inside(request)
             found = self._standing(netloc)
         if found is None:
             if self._agenda.is_closing:
                 raise NotNow("the spider is closing, and robots.txt was not read", request)
+            if self._cannot_be_read(netloc):
+                raise NotNow("its site is held, since robots.txt cannot be read", request)
             if not isinstance(await self._politeness.admit(request.url), (Refused, NoAnswer)):
                 return self._nothing
         return found
@@ -106,7 +122,8 @@ class PoliteRobotsTxtMiddleware(RobotsTxtMiddleware):
         if self._is_fresh(netloc):
             return True
         known = await self._copies.get(netloc)
-        if known is None or asked_in(known, time.time()) <= 0:
+        # That it could not be read is what its site is held for: when that has ended, by time or by hand, it is asked for.
+        if known is None or asked_in(known, time.time()) <= 0 or not _obeys_a_copy(known):
             return False
         await self._obey(request, site, known, just_told=False)
         return True
@@ -114,18 +131,17 @@ class PoliteRobotsTxtMiddleware(RobotsTxtMiddleware):
     async def read(self, request: Request, site: str) -> None:
         """One fetch at a time and host."""
         netloc = netloc_of(request.url)
-        while not self._is_fresh(netloc):
-            reading = self._reading.get(netloc)
-            if reading is not None:
-                await asyncio.shield(reading)
-                if not self._is_fresh(netloc):
-                    return
-                continue
-            self._reading[netloc] = asyncio.get_running_loop().create_future()
-            try:
-                await self._read(request, netloc, site)
-            finally:
-                self._reading.pop(netloc).set_result(None)
+        if self._is_fresh(netloc):
+            return
+        reading = self._reading.get(netloc)
+        if reading is not None:
+            await asyncio.shield(reading)
+            return
+        self._reading[netloc] = asyncio.get_running_loop().create_future()
+        try:
+            await self._read(request, netloc, site)
+        finally:
+            self._reading.pop(netloc).set_result(None)
 
     # -- inside
 
@@ -153,8 +169,14 @@ class PoliteRobotsTxtMiddleware(RobotsTxtMiddleware):
     async def _obey(self, request: Request, site: str, known: Known, *, just_told: bool, why: str = "") -> None:
         netloc, now = netloc_of(request.url), time.time()
         self._say(netloc, known, why)
-        parser = self._nothing
-        if known.text is not None:
+        parser: RobotParser | None = self._nothing
+        asked = asked_in(known, now)
+        if not _obeys_a_copy(known):
+            if not self._reads_another(site, netloc):
+                parser, asked = None, 0.0  # Whoever's turn comes has it asked for, as its hold has ended.
+                await self._hold(site, netloc, known, why)
+        elif known.text is not None:
+            self._readable[site] = netloc
             try:
                 parser = build_from_crawler(self._parser_class, self.crawler, known.text.encode())
                 self._obey_delay(netloc, site, parser, known.text, just_told)
@@ -163,9 +185,19 @@ class PoliteRobotsTxtMiddleware(RobotsTxtMiddleware):
                 parser = self._nothing
         self._rules[netloc] = _Rules(known, parser)
         others = self._grown_old.get(site, math.inf)
-        self._grown_old[site] = min(others if others > now else math.inf, now + asked_in(known, now))
-        if hasattr(signals, "robots_parsed"):  # Scrapy 2.18 and newer.
+        self._grown_old[site] = min(others if others > now else math.inf, now + asked)
+        if parser is not None and hasattr(signals, "robots_parsed"):  # Scrapy 2.18 and newer.
             await self.crawler.signals.send_catch_log_async(signal=signals.robots_parsed, robotparser=parser, request=request)
+
+    async def _hold(self, site: str, netloc: str, known: Known, why: str) -> None:
+        """Until it is to be asked for again. By maximum, as every hold: what others have begun is not cut short."""
+        reason = f"{netloc}/robots.txt cannot be read ({why or ANOTHER})"
+        await self._politeness.hold(site, max(0.0, asked_in(known, time.time())), Cause(UNREADABLE, reason))
+
+    def _reads_another(self, site: str, netloc: str) -> bool:
+        """Whether the site is read by another scheme or port: it is not held for one that nobody can reach."""
+        other = self._readable.get(site, netloc)
+        return other != netloc and self._standing(other) is not None
 
     def _obey_delay(self, netloc: str, site: str, parser: RobotParser, text: str, just_told: bool) -> None:
         agent = self._robotstxt_useragent or self._default_useragent
@@ -184,24 +216,30 @@ class PoliteRobotsTxtMiddleware(RobotsTxtMiddleware):
         if state == said:
             return
         self._said[netloc] = state
-        why = why or "another process has tried"
+        why = why or ANOTHER
         if state == "read":
             logger.info("%s/robots.txt can be read again", netloc)
         elif state == "kept":
             logger.info("%s/robots.txt cannot be read (%s): its last copy is obeyed until that is a day old", netloc, why)
         else:
-            logger.warning("%s/robots.txt cannot be read (%s): nothing of the site is fetched (RFC 9309)", netloc, why)
+            waits = "nothing of the site is fetched until it can be (RFC 9309), and what waits for that is kept"
+            logger.warning("%s/robots.txt cannot be read (%s): %s", netloc, why, waits)
 
     def _is_fresh(self, netloc: str) -> bool:
         found = self._rules.get(netloc)
-        return found is not None and asked_in(found.known, time.time()) > 0
+        return self._standing(netloc) is not None and found is not None and asked_in(found.known, time.time()) > 0
 
     def _standing(self, netloc: str) -> RobotParser | None:
         """The rules that stand now, though they may have to be read again; None where they must be read first."""
         found = self._rules.get(netloc)
         if found is None or obeyed(found.known, time.time()) is None:
             return None
-        return found.parser if _obeys_a_copy(found.known) else self._nothing
+        # A copy whose day has ended since is none: the file is read first.
+        return found.parser if found.known.text is None or _obeys_a_copy(found.known) else None
+
+    def _cannot_be_read(self, netloc: str) -> bool:
+        found = self._rules.get(netloc)
+        return found is not None and found.parser is None
 
 
 def _obeys_a_copy(known: Known) -> bool:

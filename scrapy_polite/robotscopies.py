@@ -59,6 +59,8 @@ class Lease:
 
     async def take(self) -> Known | None:
         """Wait until this process is the one to ask; None then. Or what another has heard meanwhile."""
+        before: Known | None = None
+        waited = False
         while not self.is_ours:
             # A slot of a key that nothing is sent for: the store gives it to one only, also across machines, and it passes by
             # itself where that one was killed.
@@ -72,9 +74,12 @@ class Lease:
             if not isinstance(answer, Wait):
                 self._ends = ends
                 return None
+            if not waited:
+                before, waited = await self._copies.get(self._netloc), True
             await asyncio.sleep(min(GLANCE, answer.micros / 1e6))
             known = await self._copies.get(self._netloc)
-            if known is not None and asked_in(known, time.time()) > 0:
+            # An old failure is what both ask again after, where a person has ended the hold for it.
+            if known is not None and asked_in(known, time.time()) > 0 and not (known.failures and known == before):
                 return known
         return None
 

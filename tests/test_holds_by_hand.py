@@ -17,6 +17,7 @@ from made_up_keys import made_up_keys
 from scrapy_polite.backoff import pace
 from scrapy_polite.backoff.pacestate import State
 from scrapy_polite.commands.words import span
+from scrapy_polite.deferring import LEASE
 from scrapy_polite.stores import paces
 from scrapy_polite.stores.acts import Act, acts, add
 from scrapy_polite.stores.base import LONGEST_HOLD, Cause, Kept, Store, open_store
@@ -275,6 +276,14 @@ def test_urls_of_what_is_put_off_are_listed_without_their_keys_and_exported_with
     held.defer([replace(put_off(A), url=f"http://a.example/?key={key}")])
     assert "GET http://a.example/?key=~redacted-stripe-secret~  " in act(tmp_path, "deferred").stdout
     assert objects(act(tmp_path, "deferred", "--json"))[0]["url"] == f"http://a.example/?key={key}"
+
+
+def test_what_a_run_has_taken_is_not_called_free_and_it_is_said_when_the_run_was_heard_of(tmp_path: Path, held: Store) -> None:
+    held.defer([put_off(A)])
+    assert held.take_deferred("scrapybot/test", "vm.1", 1, LEASE - 40, 1000)
+    text = act(tmp_path, "deferred").stdout
+    assert "  taken by vm.1, last heard 4" in text, text
+    assert "free" not in text
 
 
 def test_what_is_put_off_is_listed_exported_and_dropped(tmp_path: Path, held: Store) -> None:

@@ -123,7 +123,7 @@ def test_all_sites_of_a_parked_origin_are_put_off_and_the_end_says_how_many(tmp_
             done = running.end(60)
         assert done.stats["finish_reason"] == "polite_deferred", done.log
         assert done.stats["polite/deferred"] == 7
-        assert "Put off: 7 requests of 1 keys (parked 7 of 1)" in done.log
+        assert "Put off: 7 requests (held: 7 parked)" in done.log
         assert len(done.urls()) == 40
         assert {row.key for row in kept.deferred()} == {f"origin:{PARKED}"}
 

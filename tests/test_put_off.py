@@ -7,8 +7,9 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from loopback import Answer, Arrival, Crawl, Server, crawl, limits, ports
+from loopback import Answer, Arrival, Crawl, Server, crawl, limits, ports, start
 
+from scrapy_polite.deferring import LEASE
 from scrapy_polite.puttingoff import steps_of
 from scrapy_polite.stores.base import Cause, open_store
 from scrapy_polite.stores.deferring import Deferred
@@ -73,7 +74,7 @@ def test_a_site_that_holds_for_an_hour_is_put_off_and_the_next_run_takes_it_up_f
         assert len(first.urls()) == 6, first.log
         assert first.stats["finish_reason"] == "polite_deferred"
         assert first.stats["polite/deferred"] == 6
-        assert "Put off: 6 requests of 1 keys (rate_limited 6 of 1)" in first.log
+        assert "Put off: 6 requests (held: 6 rate_limited)" in first.log
         assert took < 20
         store = store_of(tmp_path)
         rows = store.deferred()
@@ -148,7 +149,7 @@ def test_a_key_that_refuses_for_ever_is_parked_and_the_crawl_ends_and_says_what_
     with Server(refuse) as server:
         done = crawl(BROAD.format(count=5, urls=[server.url]), tmp_path, **settings, **ports(server))
     assert done.stats["finish_reason"] == "polite_deferred", done.log
-    assert "Put off: 5 requests of 1 keys (parked 5 of 1)" in done.log
+    assert "Put off: 5 requests (held: 5 parked)" in done.log
     assert done.stats["polite/backoff/parked"] == 1
     assert done.stats.get("retry/count") is None
     assert 3 <= len(server.arrivals) <= 6
@@ -206,6 +207,7 @@ def test_a_spider_that_is_stopped_puts_off_all_and_one_with_enough_only_what_is_
         assert [result[0] for result in unfit] == [f"{server.url}/unfit"]
         assert first.stats["polite/deferred/failed"] == 1
         assert first.stats["polite/deferred"] == 20 - len(done)
+        assert f"Put off: {20 - len(done)} requests ({20 - len(done)} were only not reached); the next run" in first.log
         server.arrivals.clear()
         second = crawl(BROAD.format(count=0, urls=[]), tmp_path, **settings)
     assert {arrival.path for arrival in server.pages()} == {f"/{n}" for n in range(20)} - done
@@ -274,6 +276,89 @@ def test_what_does_not_fit_into_a_store_is_told_its_errback_and_costs_no_other_r
         assert {row.url for row in store.deferred()} == {f"{server.url}/{name}" for name in ("0", "first", "last")}
         rows = store.take_deferred("scrapybot/test", "run", 9, 60, 1e6)
         assert [row.url.rpartition("/")[2] for row in rows] == ["first", "0", "last"]
+        store.close()
+
+
+def test_what_a_killed_run_had_taken_is_said_and_waited_for(tmp_path: Path) -> None:
+    """Its lease here is shorter than that of a real run, which is a minute."""
+    allow = [False]
+
+    def answer(arrival: Arrival) -> Answer:
+        return Answer() if allow[0] else Answer(status=429, headers={"Retry-After": "3600"})
+
+    with Server(answer) as server:
+        settings = limits(20.0) | ports(server)
+        crawl(BROAD.format(count=5, urls=[server.url]), tmp_path, **settings)
+        store = store_of(tmp_path)
+        store.release("site:127.0.0.1")
+        store.hasten_deferred("site:127.0.0.1")
+        assert len(store.take_deferred("scrapybot/test", "gone.1", 10, 8.0)) == 5
+        allow[0] = True
+        server.arrivals.clear()
+        done = crawl(BROAD.format(count=0, urls=[]), tmp_path, **settings)
+        assert "Not taken up: 5 requests, still marked as taken by a run that was last heard of " in done.log
+        assert paths(server) == Counter({f"/{n}": 1 for n in range(5)}), done.log
+        assert done.stats["finish_reason"] == "finished"
+        assert store.deferred() == []
+        store.close()
+
+
+def test_a_run_that_lives_is_not_waited_for(tmp_path: Path) -> None:
+    with Server(holding(3600)) as server:
+        settings = limits(20.0) | ports(server)
+        crawl(BROAD.format(count=5, urls=[server.url]), tmp_path, **settings)
+        store = store_of(tmp_path)
+        store.hasten_deferred("site:127.0.0.1")
+        store.take_deferred("scrapybot/test", "lives.1", 10, LEASE - 5)
+        with start(BROAD.format(count=0, urls=[]), tmp_path, **settings) as running:
+            running.until(lambda: "Not taken up: 5 requests" in running.log)
+            assert store.renew_deferred("lives.1", LEASE) == 5
+            done = running.end(60)
+        assert done.stats["finish_reason"] == "finished"
+        assert done.stats["elapsed_time_seconds"] < LEASE - 10
+        assert [row.run for row in store.deferred()] == ["lives.1"] * 5
+        store.close()
+
+
+FOLLOWED = """
+class Spider(TestSpider):
+    async def start(self):
+        for path in {starts}:
+            yield scrapy.Request("{url}" + path, self.answered, errback=self.failed, dont_filter=True)
+        yield scrapy.Request("{url}/b", self.other, errback=self.failed, dont_filter=True)
+    def other(self, response):
+        self.answered(response)
+    def answered(self, response):
+        super().answered(response)
+        if response.url.endswith("/a"):
+            yield response.follow("/b", self.answered, errback=self.failed)
+"""
+
+
+def test_a_followed_link_that_was_put_off_is_not_made_again_as_a_start_request(tmp_path: Path) -> None:
+    """It has a referrer and a depth, which a start request has not; one to another callback is another request."""
+    allow = [False]
+
+    def answer(arrival: Arrival) -> Answer:
+        if arrival.path == "/b" and not allow[0]:
+            return Answer(status=429, headers={"Retry-After": "3600"})
+        return Answer()
+
+    with Server(answer) as server:
+        settings = limits(20.0) | ports(server)
+        first = crawl(FOLLOWED.format(url=server.url, starts=["/a"]), tmp_path, **settings)
+        assert first.stats["polite/deferred"] == 2, first.log
+        store = store_of(tmp_path)
+        store.release("site:127.0.0.1")
+        store.hasten_deferred("site:127.0.0.1")
+        allow[0] = True
+        server.arrivals.clear()
+        done = crawl(FOLLOWED.format(url=server.url, starts=["/b", "/c"]), tmp_path, **settings)
+        assert paths(server) == Counter({"/b": 2, "/c": 1}), done.log
+        server.arrivals.clear()
+        crawl(FOLLOWED.format(url=server.url, starts=["/b", "/b"]), tmp_path, **settings)
+        assert paths(server) == Counter({"/b": 3}), "of a run that takes up nothing no request is missing"
+        assert store.deferred() == []
         store.close()
 
 

@@ -32,7 +32,14 @@ if TYPE_CHECKING:
 
     from scrapy_polite.stores.base import Store
 
-FAST: dict[str, object] = {"ROBOTSTXT_OBEY": True, "POLITE_SITE_RATE": 100, "POLITE_ORIGIN_RATE": 100, "RETRY_TIMES": 0}
+FAST: dict[str, object] = {
+    "ROBOTSTXT_OBEY": True,
+    "POLITE_SITE_RATE": 100,
+    "POLITE_ORIGIN_RATE": 100,
+    "RETRY_TIMES": 0,
+    # A file that cannot be read is asked for again after five minutes: no test waits for that.
+    "POLITE_DEFER_AFTER": 60,
+}
 HIDDEN = b"User-agent: *\nDisallow: /1\n"
 """Of the pages /0, /1 and /2 one is forbidden."""
 
@@ -78,11 +85,37 @@ def note_of(server: Server, tmp_path: Path) -> Known:
     return found
 
 
+def assert_held(done: Crawl, tmp_path: Path, *urls: str, seconds: float = AGAIN[0]) -> None:
+    """The site waits for its robots.txt: nothing was forbidden, and what was to be fetched is kept for the next run."""
+    assert done.stats["finish_reason"] == "polite_deferred", done.log
+    assert "robotstxt/forbidden" not in done.stats
+    assert done.results == []
+    kept = store(tmp_path)
+    rows, (held,) = kept.deferred(), kept.held()
+    kept.close()
+    assert sorted(row.url for row in rows) == sorted(urls)
+    assert {(row.kind, row.key) for row in rows} == {("robots", held.key)}
+    assert held.cause.kind == "robots"
+    assert "/robots.txt cannot be read (" in held.cause.reason
+    assert seconds - 30 < held.seconds <= seconds
+
+
+def let_go(tmp_path: Path, site: str) -> None:
+    """As a person does."""
+    kept = store(tmp_path)
+    assert kept.release(site)
+    kept.hasten_deferred(site)
+    kept.close()
+
+
+def urls_of(server: Server, count: int = 3) -> list[str]:
+    return [f"{server.url}/{number}" for number in range(count)]
+
+
 @pytest.mark.parametrize(
     ("status", "fetched"),
     [(200, ["/0", "/2"]), (203, ["/0", "/2"]), (204, ["/0", "/1", "/2"])]
-    + [(status, ["/0", "/1", "/2"]) for status in (401, 403, 404, 410, 451)]
-    + [(status, []) for status in (500, 502, 503, 599)],
+    + [(status, ["/0", "/1", "/2"]) for status in (401, 403, 404, 410, 451)],
 )
 def test_what_a_status_allows(tmp_path: Path, status: int, fetched: list[str]) -> None:
     with Server(answers(Answer(b"" if status == 204 else HIDDEN, status=status))) as server:
@@ -95,18 +128,104 @@ def test_what_a_status_allows(tmp_path: Path, status: int, fetched: list[str]) -
         assert done.stats[f"robotstxt/response_status_count/{status}"] == 1
         forbidden = [result[1:] for result in done.results if result[1] != 200]
         assert forbidden == [["IgnoreRequest", "Forbidden by robots.txt"]] * (3 - len(fetched))
-        assert done.log.count("nothing of the site is fetched") == (status >= 500)
+        assert "nothing of the site is fetched" not in done.log
         assert "Traceback" not in done.log
 
 
-def test_a_robots_txt_that_breaks_off_forbids_everything_and_is_said_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("status", [500, 502, 503, 599])
+def test_one_that_cannot_be_read_holds_the_site_and_the_next_run_takes_up_what_waits(tmp_path: Path, status: int) -> None:
+    broken = [True]
+
+    def robots(arrival: Arrival) -> Answer:
+        return Answer(b"", status=status) if broken[0] else Answer(HIDDEN)
+
+    with Server(answers(robots)) as server:
+        done = fetch(server, tmp_path)
+        assert pages(server) == [], done.log
+        assert asked(server) == 1
+        assert done.stats["robotstxt/request_count"] == 1
+        assert done.stats[f"robotstxt/response_status_count/{status}"] == 1
+        assert_held(done, tmp_path, *urls_of(server))
+        assert f"(status {status}): nothing of the site is fetched until it can be" in done.log
+        assert done.log.count("nothing of the site is fetched") == 1
+        assert "Traceback" not in done.log
+
+        # Within the hold nobody asks, and nothing is lost or there twice.
+        done = fetch(server, tmp_path)
+        assert asked(server) == 1
+        assert_held(done, tmp_path, *urls_of(server))
+
+        # It is over, and the file cannot be read still: its wait is the next of the ladder.
+        let_go(tmp_path, "site:127.0.0.1")
+        done = fetch(server, tmp_path)
+        assert asked(server) == 2
+        assert_held(done, tmp_path, *urls_of(server), seconds=AGAIN[1])
+
+        broken[0] = False
+        let_go(tmp_path, "site:127.0.0.1")
+        done = fetch(server, tmp_path)
+        assert pages(server) == ["/0", "/2"], done.log
+        assert asked(server) == 3
+        assert done.stats["finish_reason"] == "finished"
+        assert store(tmp_path).deferred() == []
+
+
+def test_a_site_that_refuses_the_connection_at_first_contact_loses_nothing(tmp_path: Path) -> None:
+    with Server(answers(Answer(HIDDEN))) as server:
+        url, port = server.url, server.port
+    done = crawl(FETCH.format(count=3, url=url), tmp_path, timeout=60, **FAST, POLITE_ALLOW_PORTS=[port])
+    assert_held(done, tmp_path, *(f"{url}/{number}" for number in range(3)))
+
+
+def test_when_its_hold_ends_in_the_middle_of_a_crawl_it_is_read_and_all_is_fetched(tmp_path: Path) -> None:
+    broken = [True]
+
+    def robots(arrival: Arrival) -> Answer:
+        return Answer(b"", status=500) if broken[0] else Answer(HIDDEN)
+
+    with Server(answers(robots)) as server:
+        options = {**FAST, "POLITE_ALLOW_PORTS": [server.port], "POLITE_DEFER_AFTER": 1000}
+        with start(FETCH.format(count=3, url=server.url), tmp_path, **options) as running:
+            running.until(lambda: "Hold: site:127.0.0.1" in running.log)
+            broken[0] = False
+            let_go(tmp_path, "site:127.0.0.1")
+            done = running.end(60)
+        assert pages(server) == ["/0", "/2"], done.log
+        assert asked(server) == 2
+        assert done.stats["finish_reason"] == "finished"
+        assert done.log.count("can be read again") == 1
+
+
+def test_a_second_address_of_a_site_that_nobody_can_reach_does_not_hold_the_first(tmp_path: Path) -> None:
+    """Such as https, where a page links to it and nobody listens there: what leads there is forbidden, as RFC 9309 has it."""
+    source = """
+class Spider(TestSpider):
+    async def start(self):
+        yield scrapy.Request("{url}/0", callback=self.then, errback=self.failed)
+    def then(self, response):
+        self.answered(response)
+        yield scrapy.Request("{other}/0", callback=self.answered, errback=self.failed)
+        for n in (2, 3):
+            yield scrapy.Request("{url}/" + str(n), callback=self.answered, errback=self.failed)
+"""
+    with Server(answers(Answer(HIDDEN))) as server:
+        with Server() as gone:
+            other = gone.url
+        options = {**FAST, "POLITE_ALLOW_PORTS": [server.port, gone.port]}
+        done = crawl(source.format(url=server.url, other=other), tmp_path, timeout=60, **options)
+        assert pages(server) == ["/0", "/2", "/3"], done.log
+        assert [result[1:] for result in done.results if result[1] != 200] == [["IgnoreRequest", "Forbidden by robots.txt"]]
+        assert done.stats["finish_reason"] == "finished"
+
+
+def test_a_robots_txt_that_breaks_off_cannot_be_read_and_that_is_said_once(tmp_path: Path) -> None:
     def cut(arrival: Arrival) -> Answer:
         return Answer(b"", headers={"Content-Length": "50"}, close=True)
 
     with Server(answers(cut)) as server:
         done = fetch(server, tmp_path, count=5)
         assert pages(server) == []
-        assert done.stats["robotstxt/forbidden"] == 5, done.log
+        assert_held(done, tmp_path, *urls_of(server, 5))
         assert done.log.count("nothing of the site is fetched") == 1
         assert note_of(server, tmp_path).failures == 1
 
@@ -135,15 +254,15 @@ def test_503_that_says_when_is_asked_again_then_and_not_for_ever(tmp_path: Path)
         assert pages(server) == []
         assert asked(server) == 3
         assert min(server.gaps()) >= 1
-        assert done.stats["robotstxt/forbidden"] == 3, done.log
+        assert_held(done, tmp_path, *urls_of(server))
 
 
 def test_a_run_of_errors_is_not_asked_again_and_again(tmp_path: Path) -> None:
     with Server(answers(Answer(status=500))) as server:
         done = fetch(server, tmp_path, RETRY_TIMES=5, POLITE_LADDERS={"error": [2]})
         assert pages(server) == []
-        assert 1 < asked(server) <= 6, done.log
-        assert done.stats["robotstxt/forbidden"] == 3
+        assert 1 <= asked(server) <= 6, done.log
+        assert_held(done, tmp_path, *urls_of(server))
 
 
 @pytest.mark.parametrize(("hops", "fetched"), [(1, ["/0", "/2"]), (5, ["/0", "/2"]), (6, ["/0", "/1", "/2"])])
@@ -174,7 +293,7 @@ def test_redirects_are_followed_across_hosts(
 
 
 @pytest.mark.parametrize("hop", [1, 3, 5])
-def test_each_redirect_is_judged_and_one_that_leads_inside_forbids_everything(tmp_path: Path, hop: int) -> None:
+def test_each_redirect_is_judged_and_one_that_leads_inside_cannot_be_read(tmp_path: Path, hop: int) -> None:
     """By hosts that may be reached, to one that may not, which hears nothing."""
     with ExitStack() as stack:
         inside = stack.enter_context(Server(answers(Answer(b"")), address="127.0.9.1"))
@@ -202,7 +321,7 @@ def test_each_redirect_is_judged_and_one_that_leads_inside_forbids_everything(tm
         )
         assert [len(server.arrivals) for server in servers] == [1] * hop, done.log
         assert (inside.connections, inside.arrivals) == (0, [])
-        assert done.stats["robotstxt/forbidden"] == 2
+        assert_held(done, tmp_path, *(f"http://127.0.8.1:{servers[0].port}/{number}" for number in range(2)))
 
 
 def test_a_redirect_to_a_site_whose_own_robots_txt_leads_back_is_no_deadlock(tmp_path: Path) -> None:
@@ -240,12 +359,13 @@ class Spider(TestSpider):
 
 
 @pytest.mark.parametrize("location", ["ftp://127.0.0.1/robots.txt", "data:,", "http://[::1/", None])
-def test_a_redirect_that_leads_nowhere_forbids_everything(tmp_path: Path, location: str | None) -> None:
+def test_a_redirect_that_leads_nowhere_cannot_be_read(tmp_path: Path, location: str | None) -> None:
     headers = {} if location is None else {"Location": location}
     with Server(answers(Answer(b"", status=302, headers=headers))) as server:
         done = fetch(server, tmp_path)
         assert pages(server) == [], done.log
         assert asked(server) == 1
+        assert_held(done, tmp_path, *urls_of(server))
         assert "could not be asked for" not in done.log
 
 
@@ -452,17 +572,8 @@ def test_the_last_good_copy_is_obeyed_within_its_day_where_it_cannot_be_read_ane
         assert done.log.count("its last copy is obeyed") == bool(fetched)
         assert done.log.count("nothing of the site is fetched") == (not fetched)
         assert note_of(server, tmp_path).failures == 1
-
-
-def test_one_that_could_not_be_read_is_not_asked_for_at_once_by_the_next_process(tmp_path: Path) -> None:
-    with Server(answers(Answer(HIDDEN))) as server:
-        noted(server, tmp_path, Known(None, 0, 1, time.time()))
-        done = fetch(server, tmp_path)
-        assert server.arrivals == []
-        assert done.log.count("(another process has tried): nothing of the site is fetched") == 1, done.log
-        noted(server, tmp_path, Known(None, 0, 1, time.time() - AGAIN[0]))
-        done = fetch(server, tmp_path)
-        assert pages(server) == ["/0", "/2"], done.log
+        if not fetched:
+            assert_held(done, tmp_path, *urls_of(server))
 
 
 def test_it_is_read_anew_in_the_middle_of_a_crawl_and_others_go_on_meanwhile(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from scrapy_polite.commands.known import Known
 from scrapy_polite.commands.stores import existing_store, without_store
 from scrapy_polite.commands.words import FOR_GOOD, plural, seen, span
 from scrapy_polite.config import Config
+from scrapy_polite.deferring import LEASE
 from scrapy_polite.puttingoff import images_of, owner_of
 from scrapy_polite.stores.base import StoreError
 from scrapy_polite.written import written
@@ -122,8 +123,9 @@ def _as_text(rows: list[Deferred], now: float, shown: Callable[[str], str]) -> s
         lines.append(f"  {owner}  {count} of {key}  {kind}: {seen(reason)}")
     for row in rows[:SHOWN]:
         wait = _wait(row.not_before - now)
-        taken = f", taken by {row.run}" if row.run and row.until > now else ""
-        lines.append(f"  {row.method} {seen(shown(row.url))}  {wait}{taken}")
+        if row.run and row.until > now:
+            wait = f"taken by {row.run}, last heard {span(max(0.0, now - row.until + LEASE))} ago"
+        lines.append(f"  {row.method} {seen(shown(row.url))}  {wait}")
     if len(rows) > SHOWN:
         lines.append(f"  and {len(rows) - SHOWN} more: --json shows all")
     return "\n".join(lines) + "\n"

@@ -7,6 +7,7 @@ answers is what is judged, placed and dialled: nobody resolves a second time.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Final
@@ -30,6 +31,12 @@ __all__ = ["Answer", "NoAnswer", "Resolver"]
 
 #: Hosts that are looked up at the same time; each takes two sockets, and resolvers drop what comes in floods.
 PARALLEL: Final = 128
+
+#: Reasons of a look-up for which no name server has said a word.
+UNHEARD: Final = ("timeout", "unreachable")
+
+#: Seconds after which a look-up that nobody has answered says nothing of now any more.
+MUTE_FOR: Final = 60.0
 
 #: Seconds for which it is known at least that this network has no NAT64: most have none.
 NAT64_FLOOR: Final = 300.0
@@ -59,6 +66,9 @@ class Resolver:
         self._nat64_told = False
         self._gate = asyncio.Semaphore(PARALLEL)
         self._closed = False
+        self._heard = -math.inf
+        self._mute: tuple[float, float] | None = None
+        """Since no server has answered for any name: when the first look-up began that was not answered, and the last ended."""
 
     async def resolve(self, host: str) -> Answer | NoAnswer:
         """The answer for a canonical host, from the cache or from DNS; address literals and localhost without either.
@@ -79,6 +89,11 @@ class Resolver:
             flight.add_done_callback(lambda _: self._flights.pop(host, None))
         await asyncio.wait((flight,))
         return self._failed(host, "unreachable", "The resolver was closed.") if flight.cancelled() else flight.result()
+
+    @property
+    def silent_for(self) -> float:
+        """Seconds for which no name server has answered any question; 0: one has answered the last ones, or none was asked."""
+        return self._clock() - self._mute[0] if self._mute is not None else 0.0
 
     def cached(self, host: str) -> Answer | NoAnswer | None:
         """What can be answered without asking anybody; None if DNS must be asked."""
@@ -121,7 +136,9 @@ class Resolver:
 
     async def _look_up(self, host: str) -> Answer | NoAnswer:
         async with self._gate:
+            began = self._clock()
             ipv4, ipv6 = await asyncio.gather(ask(self._stub, host, dns.rdatatype.A), ask(self._stub, host, dns.rdatatype.AAAA))
+        self._listen(began, ipv4, ipv6)
         entry = self._joined(host, ipv4, ipv6)
         if host == IPV4_ONLY:
             self._nat64_told = isinstance(ipv6, Found) or ipv6.reason == "nxdomain"
@@ -129,6 +146,15 @@ class Resolver:
                 return entry  # Its IPv4 addresses are known to everybody, and would hide that the others are missing.
         self._cache.put(host, entry)
         return entry
+
+    def _listen(self, began: float, *parts: Found | Failed) -> None:
+        """One answer for any name shows that there are name servers."""
+        now = self._clock()
+        if any(isinstance(part, Found) or part.reason not in UNHEARD for part in parts):
+            self._heard, self._mute = now, None
+        elif self._heard < began:
+            since = self._mute[0] if self._mute is not None and began - self._mute[1] < MUTE_FOR else began
+            self._mute = (since, now)
 
     def _joined(self, host: str, ipv4: Found | Failed, ipv6: Found | Failed) -> Answer | NoAnswer:
         """Both answers as one. One that failed does not spoil the other: what was not seen will not be dialled."""
