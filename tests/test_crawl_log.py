@@ -56,7 +56,9 @@ def test_a_crawl_that_waits_says_for_what_and_since_whom_and_who_has_ended_it(tm
     assert len(done.urls()) == 2
     first, parked = said(done.log, "Already held:")
     assert re.fullmatch(rf"Already held: {SITE} for 1 min \d+ s more \(denied: 403\)", first)
-    assert re.fullmatch(rf"Already held: {SITE} for (4 min|3 min \d+ s) more \(parked: by ann: ticket 12\)", parked)
+    assert re.fullmatch(
+        rf"Already held: {SITE} for (4 min|3 min \d+ s) more \(parked: by ann: ticket 12 \(over denied: 403.*", parked
+    )
     waiting = said(done.log, "Waiting:")
     line = rf"Waiting: 2 requests of 1 site; next {SITE} in 1 min \d+ s, at \d\d:\d\d:\d\d \(denied: 403\)"
     assert re.fullmatch(line, waiting[0])
