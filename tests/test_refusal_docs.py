@@ -31,7 +31,7 @@ def clock(seconds: float) -> str:
 
 
 def ladder_table() -> str:
-    heads = ["kind", *(f"refusal {number}" for number in range(1, SHOWN + 1)), f"{PARK_AFTER} in a row after"]
+    heads = ["kind", *(str(number) for number in range(1, SHOWN + 1)), f"{PARK_AFTER} in a row after"]
     lines = [f"| {' | '.join(heads)} |", "|---" + "|---:" * (SHOWN + 1) + "|"]
     for kind in DEFAULT_RUNGS:
         climbed = climb(kind)
