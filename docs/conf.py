@@ -25,5 +25,6 @@ myst_enable_extensions = ["deflist"]
 html_theme = "furo"
 html_title = f"scrapy_polite {version}"
 html_static_path = ["_static"]
+html_css_files = ["lines.css"]
 html_copy_source = False
 html_show_sphinx = False

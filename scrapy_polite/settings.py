@@ -359,10 +359,17 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
 BY_NAME: Final = {setting.name: setting for setting in SETTINGS}
 
 
+def named(name: str) -> Setting[Any]:
+    """The row of that name; a ``ValueError`` with the nearest one for a name that nobody reads."""
+    if name in BY_NAME:
+        return BY_NAME[name]
+    near = difflib.get_close_matches(name, BY_NAME, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(BY_NAME)}"
+    raise ValueError(f"{name} is not a setting of scrapy_polite: {hint}")
+
+
 def reject_unknown(names: Iterable[str]) -> None:
     """A ``POLITE_*`` setting that nobody reads is a spelling mistake: say so, and name the nearest."""
     for name in names:
-        if name.startswith("POLITE_") and name not in BY_NAME and name not in (FALLBACK_HANDLERS, TAKEN_OVER):
-            near = difflib.get_close_matches(name, BY_NAME, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(BY_NAME)}"
-            raise ValueError(f"{name} is not a setting of scrapy_polite: {hint}")
+        if name.startswith("POLITE_") and name not in (FALLBACK_HANDLERS, TAKEN_OVER):
+            named(name)

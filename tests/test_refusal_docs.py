@@ -6,10 +6,13 @@ from pathlib import Path
 
 from scrapy_polite.backoff.ladders import DEFAULT_RUNGS, Ladders, State
 from scrapy_polite.backoff.signatures import SIGNATURES, Signature
+from scrapy_polite.settings import BY_NAME
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "refusals.md"
 STEPS = 30
-SHOWN = (1, 2, 3, 4, 5, 6, 10, 20, 30)
+PARK_AFTER: int = BY_NAME["POLITE_PARK_AFTER"].value({})
+SHOWN = 5
+"""Refusals whose waits are shown: no ladder has more rungs."""
 
 
 def climb(kind: str) -> list[tuple[float, float]]:
@@ -28,14 +31,12 @@ def clock(seconds: float) -> str:
 
 
 def ladder_table() -> str:
-    climbed = {kind: climb(kind) for kind in DEFAULT_RUNGS}
-    lines = [
-        "| refusal | " + " | ".join(f"`{kind}`" for kind in climbed) + " |",
-        "|---:" * (len(climbed) + 1) + "|",
-    ]
-    for number in SHOWN:
-        cells = (f"{wait:g} s, {clock(end)}" for wait, end in (ends[number - 1] for ends in climbed.values()))
-        lines.append(f"| {number} | {' | '.join(cells)} |")
+    heads = ["kind", *(str(number) for number in range(1, SHOWN + 1)), f"{PARK_AFTER} in a row after"]
+    lines = [f"| {' | '.join(heads)} |", "|---" + "|---:" * (SHOWN + 1) + "|"]
+    for kind in DEFAULT_RUNGS:
+        climbed = climb(kind)
+        waits = [f"{wait:g}" for wait, _ in climbed[:SHOWN]]
+        lines.append(f"| `{kind}` | {' | '.join([*waits, clock(climbed[PARK_AFTER - 2][1])])} |")
     return "\n".join(lines)
 
 
@@ -64,6 +65,7 @@ def test_the_ladders_are_documented_as_they_run_for_30_steps() -> None:
     for kind, rungs in DEFAULT_RUNGS.items():
         waits = [wait for wait, _ in climb(kind)]
         assert waits == [*rungs, *[rungs[-1]] * (STEPS - len(rungs))]
+        assert len(rungs) <= SHOWN
         assert [end for _, end in climb(kind)] == [sum(waits[: number + 1]) for number in range(STEPS)]
     assert ladder_table() in PAGE.read_text(encoding="utf-8")
 

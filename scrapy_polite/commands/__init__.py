@@ -30,6 +30,7 @@ VERBS: Final = {
     "deferred": "which requests were put off, and for what they wait",
     "redact": "take keys and personal data out of a file, or of standard input",
     "report": "the proof from the ledger: per key the allowed and the kept rate, gaps, holds and violations",
+    "settings": "the settings of scrapy_polite, each with its default and what it means",
 }
 """Verb -> what it shows, or does. ``commands.<verb>`` has ``add_options(parser)`` and ``run(settings, options)``, which answers
 the exit code."""
