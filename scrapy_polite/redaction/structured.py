@@ -37,6 +37,8 @@ _JSON_TYPE = re.compile(
     r"""\b[^<>]{0,500}\btype\s{0,4}=\s{0,4}["']?(?:application|text)/(?:[\w.-]{1,40}\+)?json\b[^<>]{0,500}>""", re.IGNORECASE
 )
 
+_HALF = re.compile("[\ud800-\udfff]")
+
 DEEPEST: Final = 4
 """JSON texts inside JSON strings. What is nested deeper is read as text; each level doubles the backslashes."""
 
@@ -104,18 +106,26 @@ class StructuredRedactor:
 
     def _told_by_name(self, name: str, value: str, field: str, found: Sequence[Span]) -> Result | None:
         """None where the name says nothing: what it tells of has no blanks, and is not long."""
-        if not name or not _CONTEXTUAL_SHORTEST <= len(value) <= _CONTEXTUAL_LONGEST or any(c.isspace() for c in value):
+        # Blanks around it are the page's.
+        bare = value.strip()
+        if not name or not _CONTEXTUAL_SHORTEST <= len(bare) <= _CONTEXTUAL_LONGEST or any(c.isspace() for c in bare):
             return None
+        blanks = value.index(bare)
         before = f'"{name[-64:]}":"'
-        moved = [(kind, start + len(before), end + len(before)) for kind, start, end in found]
-        result = self._redactor.text(f'{before}{value}"', field, moved)
+        moved = [
+            (kind, max(0, start - blanks) + len(before), min(len(bare), end - blanks) + len(before))
+            for kind, start, end in found
+            if start < blanks + len(bare) and end > blanks
+        ]
+        result = self._redactor.text(f'{before}{bare}"', field, moved)
         if not result.findings and not result.dropped:
             # Nothing is in it without its name either, unless it has an inside.
-            return None if self.reads_inside and value[0] in "{[<" else Result(value)
+            return None if self.reads_inside and bare[0] in "{[<" else Result(value)
         if result.dropped or not (result.text.startswith(before) and result.text.endswith('"')):
             return None
-        findings = (replace(one, start=one.start - len(before), end=one.end - len(before)) for one in result.findings)
-        return Result(result.text[len(before) : -1], tuple(findings))
+        moves = len(before) - blanks
+        findings = (replace(one, start=one.start - moves, end=one.end - moves) for one in result.findings)
+        return Result(value.replace(bare, result.text[len(before) : -1]), tuple(findings))
 
     def _parts(self, text: str, field: str, found: Sequence[Span], depth: int) -> Iterator[_Part]:
         last = 0
@@ -281,7 +291,8 @@ def _inside(spans: Sequence[Span], leaf: Leaf, value: str, exact: bool) -> list[
 def _encoded(value: str, raw: str) -> str:
     """A JSON string that has nothing in it which the one that stood there had escaped: it may stand in a script, or in an
     attribute."""
-    written = json.dumps(value, ensure_ascii=raw.isascii())
+    # Half of a pair can be written as an escape only: no encoding has it.
+    written = _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", json.dumps(value, ensure_ascii=raw.isascii()))
     if "\\/" in raw:
         written = written.replace("/", "\\/")
     for character in "<>&'":
