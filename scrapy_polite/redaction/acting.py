@@ -56,6 +56,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
 _NUMBER_BEFORE = re.compile(r"""(?:["']\s{0,3}:|[\[,]|[{,]\w{1,40}:)\s{0,3}\Z""")
 _LITERALS = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:\s{0,3},\s{0,3}-?[0-9]+(?:\.[0-9]+)?)?")
 _NUMBER_AFTER = re.compile(r"\s{0,3}[,\]}]")
+_MINUTES = re.compile(r"[0-9]\s{0,3}(?:[\u00b0\u00ba'\u2032:d]|&deg;)\s{0,3}[0-9]|\b[0-9]{1,3},[0-9]{4}")
 _YEAR = re.compile(r"(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
 
 
@@ -151,14 +152,14 @@ def whole(kind: str, value: str | int | float, field: str, policy: Policy) -> st
 
 def fingerprint(value: str, policy: Policy) -> str | None:
     """Twelve digits that are the same for the same text under the same key; None if the policy has no key."""
-    if policy.key is None:
+    if not policy.key:
         return None
     return hmac.digest(policy.key, b"fingerprint\0" + _bytes(value), "sha256").hex()[:_FINGERPRINT]
 
 
 def _digest(kind: str, value: str, choice: Choice, policy: Policy) -> str:
     """HMAC (RFC 2104) with SHA-256 over the kind, the group of fields and the value in its one form."""
-    if policy.key is None:
+    if not policy.key:
         # No policy can be made so; without a key anyone could try all phone numbers until one has this digest.
         raise ValueError(f"the action {choice.action!r} needs a key")
     message = b"\0".join(_bytes(part) for part in (kind, choice.group, normalised(kind, value, policy.regions)))
@@ -188,19 +189,29 @@ def _masked(kind: str, value: str) -> str:
 
 def _initials(name: str) -> str:
     """`~J.B.~`, of at most four parts of a name."""
-    letters = [word[0].upper() for word in re.findall(r"[^\W\d_]+", name)][:4]
+    # Of "\ufb01" two letters are made, of which one is the initial.
+    letters = [word[0].upper()[0] for word in re.findall(r"[^\W\d_]+", name)][:4]
     letters = [letter for letter in letters if letter.isascii()]
     return "~" + "".join(f"{letter}." for letter in letters) + "~" if letters else "~~"
 
 
 def _rounded(kind: str, value: str, places: int) -> str:
     """Coordinates with so many decimals, a date's year; anything else is replaced, as it has no number to round."""
-    if kind == "coordinates" and _NUMBER.search(value):
+    if kind == "coordinates" and _in_degrees(value):
         return _NUMBER.sub(lambda number: _cut(number[0], places), value)
     if kind == "birth-date":
         year = _YEAR.search(unescape(value))
         return f"~{year[0]}~" if year else replacement(kind)
     return replacement(kind)
+
+
+def _in_degrees(value: str) -> bool:
+    """True if fewer decimals make its numbers coarser: there are no minutes (`51\u00b030'26"`), and no decimal commas."""
+    numbers = _NUMBER.findall(value)
+    whole = [number for number in numbers if "." not in number]
+    return bool(numbers) and not (
+        _MINUTES.search(value) or (whole and len(numbers) > 2) or any(len(number) > 4 for number in whole)
+    )
 
 
 def _cut(number: str, places: int) -> str:
