@@ -160,3 +160,11 @@ def test_the_word_of_a_policy_is_still_shown() -> None:
     for wrong, said in ({"preset": "gpdr"}, "'gpdr'"), ("gpdr", "'gpdr'"), ({"kinds": 3}, "'kinds' is 3"):
         with pytest.raises(ValueError, match=said):
             policy_from(wrong)
+
+
+@pytest.mark.parametrize("sign", ["\\\\u{0:04x}", "\\\\u{0:04X}", "&amp;#x{0:x};", "&amp;#x{0:X};"])
+def test_signs_of_an_anchor_that_were_escaped_twice_are_read(sign: str) -> None:
+    for kind in ("azure-sas-signature", "aws-session-token", "stripe-secret", "google-refresh-token"):
+        value = made_up_keys()[kind]
+        page = "".join(c if c.isalnum() else sign.format(ord(c)) for c in value)
+        assert SECRETS.text(f"a {page} b").text.endswith("~ b"), page
