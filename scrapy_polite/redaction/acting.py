@@ -56,6 +56,11 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
 _NUMBER_BEFORE = re.compile(r"""(?:["']\s{0,3}:|[\[,]|[{,]\w{1,40}:)\s{0,3}\Z""")
 _LITERALS = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:\s{0,3},\s{0,3}-?[0-9]+(?:\.[0-9]+)?)?")
 _NUMBER_AFTER = re.compile(r"\s{0,3}[,\]}]")
+_DEGREES = re.compile(
+    r"""(?:[\s,;:()\[\]{}"'\u00b0]|&deg;|[+-]?[0-9]{1,4}(?:\.[0-9]{1,20})?(?![0-9.])"""
+    r"""|(?<![a-z])(?:[nsewo]|lat(?:itude)?|lon(?:g(?:itude)?)?|lng|point)(?![a-z]))*""",
+    re.IGNORECASE,
+)
 _MINUTES = re.compile(r"[0-9]\s{0,3}(?:[\u00b0\u00ba'\u2032:d]|&deg;)\s{0,3}[0-9]|\b[0-9]{1,3},[0-9]{4}")
 _YEAR = re.compile(r"(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
 
@@ -147,6 +152,8 @@ def whole(kind: str, value: str | int | float, field: str, policy: Policy) -> st
     done = _WHOLE.fullmatch(value) or (choice.text and value == f"~{choice.text}~")
     if done or kind in _FOUND_IN_TEXT or not value.strip() or (kind in _DIGITS and not re.search(r"\d", value)):
         return value
+    if choice.action == "round" and kind == "coordinates" and not _in_degrees(value):
+        return replacement(kind)
     return put_in(kind, value, choice, policy)
 
 
@@ -197,7 +204,7 @@ def _initials(name: str) -> str:
 
 def _rounded(kind: str, value: str, places: int) -> str:
     """Coordinates with so many decimals, a date's year; anything else is replaced, as it has no number to round."""
-    if kind == "coordinates" and _in_degrees(value):
+    if kind == "coordinates" and _NUMBER.search(value):
         return _NUMBER.sub(lambda number: _cut(number[0], places), value)
     if kind == "birth-date":
         year = _YEAR.search(unescape(value))
@@ -206,11 +213,11 @@ def _rounded(kind: str, value: str, places: int) -> str:
 
 
 def _in_degrees(value: str) -> bool:
-    """True if fewer decimals make its numbers coarser: there are no minutes (`51\u00b030'26"`), and no decimal commas."""
-    numbers = _NUMBER.findall(value)
-    whole = [number for number in numbers if "." not in number]
-    return bool(numbers) and not (
-        _MINUTES.search(value) or (whole and len(numbers) > 2) or any(len(number) > 4 for number in whole)
+    """True if this is nothing but coordinates, and fewer decimals make all its numbers coarser: it has no minutes
+    (`51\u00b030'26"`), and no decimal commas."""
+    whole = [number for number in _NUMBER.findall(value) if "." not in number]
+    return (
+        _DEGREES.fullmatch(value) is not None and not _MINUTES.search(value) and not (whole and len(_NUMBER.findall(value)) > 2)
     )
 
 
