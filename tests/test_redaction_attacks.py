@@ -17,6 +17,7 @@ from scrapy_polite.logs import LogFilter
 from scrapy_polite.redaction import PRESETS, Choice, Policy, Redactor, policy_from
 from scrapy_polite.redaction.encodings import Undecodable, redact_bytes
 from scrapy_polite.redaction.pieces import BEHIND
+from scrapy_polite.redaction.policy import KINDS
 from scrapy_polite.redaction.structured import StructuredRedactor
 from scrapy_polite.settings import BY_NAME
 from scrapy_polite.written import LONGEST, written
@@ -104,7 +105,18 @@ def test_half_a_pair_stays_an_escape() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["51,507351", "51\u00b030'26.41\"N", "N 51\u00b0 30.4412", "51&deg; 30.4412", "51 30 26.41", "51:30:26.41"]
+    "value",
+    [
+        "51,507351",
+        "51\u00b030'26.41\"N",
+        "N 51\u00b0 30.4412",
+        "51&deg; 30.4412",
+        "51 30 26.41",
+        "51:30:26.41",
+        f"51.507351 {MAIL}",
+        "a house at 51.507351",
+        "1.2.3.4567",
+    ],
 )
 def test_coordinates_whose_decimals_are_no_degrees_are_replaced(value: str) -> None:
     assert item({"lat": value}) == {"lat": "~redacted-coordinates~"}
@@ -168,3 +180,24 @@ def test_signs_of_an_anchor_that_were_escaped_twice_are_read(sign: str) -> None:
         value = made_up_keys()[kind]
         page = "".join(c if c.isalnum() else sign.format(ord(c)) for c in value)
         assert SECRETS.text(f"a {page} b").text.endswith("~ b"), page
+
+
+def test_a_key_that_was_replaced_says_nothing_of_its_value() -> None:
+    for key, gone in ("020 7946 0958", "phone"), ("DE89370400440532013000", "iban"), ("4111 1111 1111 1111", "payment-card"):
+        assert item({"calls": {key: 12}}) == {"calls": {f"~redacted-{gone}~": 12}}
+        once = STRICT.text(json.dumps({key: ["word", 12]})).text
+        assert STRICT.text(once).text == once == json.dumps({f"~redacted-{gone}~": ["word", 12]})
+    assert item({"phone": {MAIL: 12}}) == {"phone": {"~redacted-email~": 12}}
+
+
+def test_coordinates_in_a_parameter_are_rounded_with_their_comma_escaped() -> None:
+    assert STRICT.text("?ll=51.507351%2C-0.127758").text == "?ll=51.507%2C-0.128"
+
+
+@pytest.mark.parametrize("key_id", ["k1", "prod_2026-key-of-the-crawl-9f3a1c"])
+def test_no_token_is_found_again_whatever_its_kind(key_id: str) -> None:
+    for number, kind in enumerate(KINDS):
+        token = f"~{kind}.{key_id[:32]}.x{number * 0x9E3779B97F4A7C15 % 2**80:020x}~"
+        for text in (token, f"csrf {token}", f'password="{token}"', f'{{"session_id": "{token}"}}', f"a {token} viewstate b"):
+            assert STRICT.text(text).text == text
+    assert STRICT.text(f"~a.b.{KEY}~").text == f"~a.b.{GONE}~"
