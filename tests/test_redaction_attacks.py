@@ -201,3 +201,9 @@ def test_no_token_is_found_again_whatever_its_kind(key_id: str) -> None:
         for text in (token, f"csrf {token}", f'password="{token}"', f'{{"session_id": "{token}"}}', f"a {token} viewstate b"):
             assert STRICT.text(text).text == text
     assert STRICT.text(f"~a.b.{KEY}~").text == f"~a.b.{GONE}~"
+
+
+@pytest.mark.parametrize("action", ["replace", "mask", "token", "hash", "round"])
+def test_a_number_stays_one_whatever_is_done_with_it(action: str) -> None:
+    by = StructuredRedactor(redactor(kinds={"payment-card": action}, key=SECRET))
+    assert by.text('{"paid": 4111111111111111, "by": [4111111111111111]}').text == '{"paid": 0, "by": [0]}'

@@ -119,7 +119,7 @@ def stand_in(text: str, start: int, end: int, kind: str, choice: Choice, policy:
     value = text[start:end]
     if (
         _LITERALS.fullmatch(value)
-        and choice.action != "round"
+        and (choice.action, kind) != ("round", "coordinates")
         and _NUMBER_AFTER.match(text, end)
         and _NUMBER_BEFORE.search(text, max(0, start - 50), start)
     ):
