@@ -12,6 +12,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from enum import Enum
+from functools import cached_property
 from numbers import Number
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, cast
@@ -109,6 +110,7 @@ class ItemRedactor:
         except Exception:
             # Frozen, or it has a validator that a placeholder does not pass.
             return copied(item, changes)
+        _forget(item)
         return item
 
     def _changes(self, adapter: ItemAdapter, path: str, depth: int) -> dict[str, object]:
@@ -333,7 +335,15 @@ def copied(item: object, changes: Mapping[str, object]) -> object:
             object.__delattr__(new, name)
         else:
             object.__setattr__(new, name, value)
+    _forget(new)
     return new
+
+
+def _forget(item: object) -> None:
+    """What an object has computed of its fields and keeps is computed anew when it is asked for."""
+    kept = getattr(item, "__dict__", {})
+    for name in [name for name in kept if isinstance(getattr(type(item), name, None), cached_property)]:
+        del kept[name]
 
 
 def is_heavy(item: object, characters: int, values: int) -> bool:

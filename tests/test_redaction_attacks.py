@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import dataclass
+from functools import cached_property
 
+import pydantic
 import pytest
 from made_up_keys import made_up_keys
 from made_up_policies import KEY as SECRET
@@ -206,4 +209,29 @@ def test_no_token_is_found_again_whatever_its_kind(key_id: str) -> None:
 @pytest.mark.parametrize("action", ["replace", "mask", "token", "hash", "round"])
 def test_a_number_stays_one_whatever_is_done_with_it(action: str) -> None:
     by = StructuredRedactor(redactor(kinds={"payment-card": action}, key=SECRET))
-    assert by.text('{"paid": 4111111111111111, "by": [4111111111111111]}').text == '{"paid": 0, "by": [0]}'
+    assert by.text('{"used": 4111111111111111, "by": [4111111111111111]}').text == '{"used": 0, "by": [0]}'
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_what_an_item_has_computed_of_its_fields_is_computed_anew(frozen: bool) -> None:
+    class Model(pydantic.BaseModel):
+        model_config = pydantic.ConfigDict(frozen=frozen)
+        mail: str
+
+        @pydantic.computed_field  # type: ignore[prop-decorator]
+        @cached_property
+        def link(self) -> str:
+            return f"mailto:{self.mail}"
+
+    @dataclass(frozen=frozen)
+    class Data:
+        mail: str
+
+        @cached_property
+        def link(self) -> str:
+            return f"mailto:{self.mail}"
+
+    for page in Model(mail=MAIL), Data(MAIL):
+        assert page.link == f"mailto:{MAIL}"
+        assert item({"page": page})["page"].link == "mailto:~redacted-email~"  # type: ignore[index]
+        assert item(page).link == "mailto:~redacted-email~"  # type: ignore[attr-defined]
