@@ -19,7 +19,7 @@ from scrapy_polite.itemredactor import ItemRedactor
 from scrapy_polite.logs import LogFilter
 from scrapy_polite.redaction import PRESETS, Choice, Policy, Redactor, policy_from
 from scrapy_polite.redaction.encodings import Undecodable, redact_bytes
-from scrapy_polite.redaction.pieces import BEHIND
+from scrapy_polite.redaction.pieces import BEHIND, PIECE, redacted_pieces
 from scrapy_polite.redaction.policy import KINDS
 from scrapy_polite.redaction.structured import StructuredRedactor
 from scrapy_polite.settings import BY_NAME
@@ -235,3 +235,14 @@ def test_what_an_item_has_computed_of_its_fields_is_computed_anew(frozen: bool) 
         assert page.link == f"mailto:{MAIL}"
         assert item({"page": page})["page"].link == "mailto:~redacted-email~"  # type: ignore[index]
         assert item(page).link == "mailto:~redacted-email~"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("value", ["//os+2_3:ZCowm@n7", "ExpoPushToken[5IHrNmBdrlZNp43dVkz_Ad]"])
+def test_no_piece_ends_between_a_value_and_what_it_must_stand_before(value: str) -> None:
+    gone = SECRETS.text(value).text
+    assert gone != value
+    for before in range(0, 4_000, 500):
+        text = "x" * (PIECE - before) + f" {value}" + "x" * 4_000 + " " + "y" * BEHIND
+        pieces = [one.text for one in redacted_pieces(SECRETS.redactor, iter([text]))]
+        assert len(pieces) > 1
+        assert "".join(pieces) == text.replace(value, gone)
