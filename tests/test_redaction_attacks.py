@@ -246,3 +246,33 @@ def test_no_piece_ends_between_a_value_and_what_it_must_stand_before(value: str)
         pieces = [one.text for one in redacted_pieces(SECRETS.redactor, iter([text]))]
         assert len(pieces) > 1
         assert "".join(pieces) == text.replace(value, gone)
+
+
+@pytest.mark.parametrize(
+    ("before", "behind"),
+    [
+        ("\n<!-- ", " -->\n"),
+        ("//<![CDATA[\n", "\n//]]>"),
+        ("/*<![CDATA[*/", "/*]]>*/"),
+        ("<!--//--><![CDATA[//><!--\n", "\n//--><!]]>"),
+        (" ", " ; "),
+    ],
+)
+def test_json_of_a_script_is_read_in_what_it_is_wrapped_in(before: str, behind: str) -> None:
+    for inside, gone in ('{"author": "Jo"}', '{"author": "~redacted-name~"}'), ('[{"a": [["b"]]}]', '[{"a": [["b"]]}]'):
+        page = '<p>x</p><script type="application/ld+json">' + before + "%s" + behind + "</script>"
+        assert STRICT.text(page % inside).text == page % gone
+
+
+def test_json_in_json_is_read_four_levels_deep() -> None:
+    text = json.dumps({"author": "Jo Bloggs"})
+    for _ in range(4):
+        text = json.dumps({"page": text})
+    assert "Bloggs" not in STRICT.text(text).text
+
+
+def test_numbers_of_any_length_are_rounded_or_go() -> None:
+    digits = "1234567890" * 300
+    assert STRICT.text(f'{{"lng": -0.{digits}, "phone": {digits}, "lat": 1e400}}').text == (
+        '{"lng": -0.123, "phone": null, "lat": 1e400}'
+    )

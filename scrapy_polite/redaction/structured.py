@@ -37,13 +37,18 @@ _JSON_TYPE = re.compile(
     r"""\b[^<>]{0,500}\btype\s{0,4}=\s{0,4}["']?(?:application|text)/(?:[\w.-]{1,40}\+)?json\b[^<>]{0,500}>""", re.IGNORECASE
 )
 
+# How a script was hidden from old browsers and from XML; and what may follow its JSON.
+_OPENED = re.compile(r"(?:\s|//|/\*|\*/|<!--|-->|<!\[CDATA\[|><!--){1,64}")
+_CLOSED = re.compile(r"(?:\s|;|//|/\*|\*/|<!|-->|\]\]>){1,64}\Z")
+_LONGEST_WRAP: Final = 64
+
 _HALF = re.compile("[\ud800-\udfff]")
 
 DEEPEST: Final = 4
 """JSON texts inside JSON strings. What is nested deeper is read as text; each level doubles the backslashes."""
 
 LONGEST_NUMBER: Final = 40
-"""Characters of a number that may mean something."""
+"""Characters of a number of which every digit may mean something."""
 
 _STEP: Final = 256 * 1024
 
@@ -93,7 +98,7 @@ class StructuredRedactor:
         """
         if self.reads_inside:
             try:
-                parts = list(self._parts(text, field, found, DEEPEST))
+                parts = list(self._parts(text, field, found, DEEPEST + 1))
             except _Dropped as reason:
                 return Result("", (), str(reason))
             if parts:
@@ -147,9 +152,10 @@ class StructuredRedactor:
         raw = text[leaf.start : leaf.end]
         kind = kind_of(leaf.path)
         if leaf.what == "number":
-            if kind is None or len(raw) > LONGEST_NUMBER:
+            if kind is None:
                 return None
-            number = json.loads(raw)
+            # Reading an integer of thousands of digits takes the square of their number.
+            number = float(raw) if len(raw) > LONGEST_NUMBER else json.loads(raw)
             return self._whole(leaf, raw, kind, number, self._redactor.whole(kind, number, leaf.path))
         inside = depth and looks_like_json(raw, 1, len(raw) - 1)
         if kind is None and not inside and not self._has_choice(leaf.path, field):
@@ -266,8 +272,17 @@ def _regions(text: str) -> Iterator[tuple[int, int]]:
             if tag := _JSON_TYPE.match(text, end):
                 closed = _find(text, f"</{script[1:]}", tag.end())
                 end = closed if closed >= 0 else len(text)
-                yield tag.end(), end
+                yield _unwrapped(text, tag.end(), end)
             at = _find(text, script, end)
+
+
+def _unwrapped(text: str, start: int, end: int) -> tuple[int, int]:
+    """What is in a script, without the comments and the CDATA section that it may be wrapped in, and without a semicolon."""
+    if opened := _OPENED.match(text, start, end):
+        start = opened.end()
+    last = max(start, end - _LONGEST_WRAP)
+    closed = _CLOSED.search(text[last:end])
+    return start, last + closed.start() if closed else end
 
 
 def _find(text: str, what: str, start: int) -> int:
