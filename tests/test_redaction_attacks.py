@@ -276,3 +276,11 @@ def test_numbers_of_any_length_are_rounded_or_go() -> None:
     assert STRICT.text(f'{{"lng": -0.{digits}, "phone": {digits}, "lat": 1e400}}').text == (
         '{"lng": -0.123, "phone": null, "lat": 1e400}'
     )
+
+
+@pytest.mark.parametrize("blank", [" ", "\u00a0", "\u2007", "\u202f"])
+def test_phone_numbers_are_found_with_every_hard_blank(blank: str) -> None:
+    by = redactor(preset="gdpr-strict", kinds={"phone": "token"}, key=SECRET)
+    for number in ("020 7946 0958", "+33 1 99 00 12 34"):
+        text = f"a {number.replace(' ', blank)} b"
+        assert by.text(text).text == by.text(f"a {number} b").text != text
