@@ -12,6 +12,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from enum import Enum
+from functools import cached_property
 from numbers import Number
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, cast
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from scrapy_polite.redaction.engine import Result
     from scrapy_polite.redaction.structured import Span, StructuredRedactor
 
-__all__ = ["ItemRedactor", "TooLong", "is_heavy", "texts_of"]
+__all__ = ["ItemRedactor", "TooLong", "copied", "is_heavy", "texts_of"]
 
 MOST: Final = 1_000_000
 """Values in one item, at most. Lists that share their parts can have more than there is time for."""
@@ -108,7 +109,8 @@ class ItemRedactor:
             _apply(adapter, changes)
         except Exception:
             # Frozen, or it has a validator that a placeholder does not pass.
-            return _copied(item, changes)
+            return copied(item, changes)
+        _forget(item)
         return item
 
     def _changes(self, adapter: ItemAdapter, path: str, depth: int) -> dict[str, object]:
@@ -167,7 +169,7 @@ class ItemRedactor:
             return self._series(value, field, depth + 1)
         if ItemAdapter.is_item(value):
             changes = self._changes(ItemAdapter(value), field, depth + 1)
-            return _copied(value, changes) if changes else value
+            return copied(value, changes) if changes else value
         raise _Unchecked(f"it holds a {type(value).__module__}.{type(value).__qualname__}, which cannot be searched")
 
     def _kind(self, field: str) -> str | None:
@@ -264,7 +266,7 @@ class ItemRedactor:
             new = self._field(old, joined(field, str(new_key)), depth)
             changed = changed or new_key is not key or new is not old
             if new is not _GONE:
-                entries[_free(new_key, entries) if new_key is not key else key] = new
+                entries[_free(new_key, entries)] = new
         return entries, changed
 
     def _key(self, key: object, field: str, depth: int) -> object:
@@ -320,9 +322,10 @@ def _apply(adapter: ItemAdapter, changes: Mapping[str, object]) -> None:
             adapter[name] = value
 
 
-def _copied(item: object, changes: Mapping[str, object]) -> object:
+def copied(item: object, changes: Mapping[str, object]) -> object:
     """A copy with other values: frozen classes and validators are passed by, as the values are right by
     construction."""
+    # A plain copy of a `scrapy.Item` would share its values.
     new = item.copy() if isinstance(item, Item) else copy.copy(item)
     if isinstance(new, Mapping):
         _apply(ItemAdapter(new), changes)
@@ -332,7 +335,15 @@ def _copied(item: object, changes: Mapping[str, object]) -> object:
             object.__delattr__(new, name)
         else:
             object.__setattr__(new, name, value)
+    _forget(new)
     return new
+
+
+def _forget(item: object) -> None:
+    """What an object has computed of its fields and keeps is computed anew when it is asked for."""
+    kept = getattr(item, "__dict__", {})
+    for name in [name for name in kept if isinstance(getattr(type(item), name, None), cached_property)]:
+        del kept[name]
 
 
 def is_heavy(item: object, characters: int, values: int) -> bool:

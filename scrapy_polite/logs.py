@@ -7,7 +7,6 @@ loggers that keep their records from the root, are not seen.
 
 from __future__ import annotations
 
-import copy
 import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
@@ -16,7 +15,7 @@ from itemadapter import ItemAdapter
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from scrapy_polite.itemredactor import ItemRedactor, TooLong
+from scrapy_polite.itemredactor import ItemRedactor, TooLong, copied
 from scrapy_polite.redaction.structured import StructuredRedactor
 from scrapy_polite.settings import BY_NAME
 from scrapy_polite.written import BUDGET, redactor_of, written
@@ -85,7 +84,7 @@ class LogFilter(logging.Filter):
     def _item(self, redactor: StructuredRedactor, item: object) -> object:
         """A redacted copy: the item itself may still be worked on."""
         try:
-            return ItemRedactor(redactor).item(copy.copy(item), SECONDS)
+            return ItemRedactor(redactor).item(copied(item, {}), SECONDS)
         except TooLong:
             return f"(a long {type(item).__qualname__})"
 

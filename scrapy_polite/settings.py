@@ -57,12 +57,20 @@ class Setting(Generic[T]):
             raise ValueError(f"{self.name} = {given!r}: accepted is {self.accepts}. {error}".rstrip()) from None
 
 
-def _policy_of_logs(value: object) -> Policy | None:
-    try:
-        return policy_from(value)
-    except ValueError as error:
-        # The room of redaction names the setting that it is made for.
-        raise ValueError(str(error).replace("POLITE_REDACT", "POLITE_REDACT_LOGS")) from None
+def _policy(name: str) -> Callable[[object], Policy | None]:
+    read: Callable[[object], Policy | None] = forms.structured(policy_from)
+
+    def reading(value: object) -> Policy | None:
+        try:
+            return read(value)
+        except forms.FormError as error:
+            # The text is not shown: the key may be in it.
+            raise ValueError(f"{name}: accepted is the name of a preset, a dict, or None. {error}") from None
+        except ValueError as error:
+            # The room of redaction names the setting that it is made for.
+            raise ValueError(str(error).replace("POLITE_REDACT", name)) from None
+
+    return reading
 
 
 SETTINGS: Final[tuple[Setting[Any], ...]] = (
@@ -326,7 +334,7 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
         "the name of a preset, a dict, or None",
         "What is redacted in items: `secrets` takes API keys and tokens, `gdpr-strict` personal data too, "
         "None switches it off.",
-        forms.structured(policy_from),
+        _policy("POLITE_REDACT"),
     ),
     Setting(
         "POLITE_NER",
@@ -343,7 +351,7 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
         "the name of a preset, a dict as for `POLITE_REDACT`, or None",
         "What is taken out of the log, of the URLs in the ledger, of the names of stats, and of what spider arguments put into "
         "the URIs of feeds. None: everything is written as it is. See [redaction](redaction.md#where-else-a-crawl-leaks).",
-        forms.structured(_policy_of_logs),
+        _policy("POLITE_REDACT_LOGS"),
     ),
     Setting(
         "POLITE_IMAGES",

@@ -38,13 +38,14 @@ class Written:
 
     def text(self, text: str) -> str:
         """The text without what the policy takes out; cut where it is very long."""
-        # A value that begins in what is written is searched to its end.
+        # A value that begins in what is written is searched to its end. Of one that the search does not see to its end nothing
+        # is written, however much shorter what is before it became.
         result = self._redactor.text(text[: LONGEST + BEHIND])
         if result.dropped:
             return f"({len(text):,} characters that could not be checked, or that the policy keeps from the log)"
         if len(text) <= LONGEST:
             return result.text
-        return f"{result.text[:LONGEST]} (and more: {len(text):,} characters in all)"
+        return f"{result.text[: max(0, min(LONGEST, len(result.text) - BEHIND))]} (and more: {len(text):,} characters in all)"
 
     def named(self, name: str, value: str) -> str:
         """A value, by what its name says as well."""

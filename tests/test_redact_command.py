@@ -133,3 +133,15 @@ def test_another_long_text_is_read_in_pieces_with_every_value_found() -> None:
 def test_a_line_that_no_feed_has_is_an_error() -> None:
     with pytest.raises(ValueError, match="a line has more than"):
         results('{"a": 1}\n' + "x" * 10_000)
+
+
+@pytest.mark.usefixtures("_short")
+@pytest.mark.parametrize("first", ["[main]", "[", '{"a": 1}'])
+def test_a_key_of_several_lines_is_one_whatever_the_first_line_looks_like(first: str) -> None:
+    body = "\n".join(f"MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ{number:02d}Yx" for number in range(20))
+    key = f"-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n"
+    text = f"{first}\n" + "a line of words\n" * 300 + key + '{"key": "' + KEY + '"}\n' + "and more\n"
+    answer = "".join(results(text))
+    assert answer.count("\n") < text.count("\n")
+    assert "MIIEvQ" not in answer
+    assert answer.endswith(f'{{"key": "{GONE}"}}\nand more\n')

@@ -168,7 +168,7 @@ def test_a_value_that_only_its_name_gives_away_is_found_where_the_name_is_a_fiel
     data = {"mapsKey": hidden, "sku": hidden, "inner": {"acme": [hidden, f"{hidden} "], "kept": {"mapsKey": hidden}}}
     gone = "~redacted-acme-key~"
     answer = redacted({"page": data, "text": json.dumps(data)}, policy)
-    expected = {**data, "mapsKey": gone, "inner": {"acme": [gone, f"{hidden} "], "kept": {"mapsKey": gone}}}
+    expected = {**data, "mapsKey": gone, "inner": {"acme": [gone, f"{gone} "], "kept": {"mapsKey": gone}}}
     assert answer["page"] == expected
     assert json.loads(answer["text"])["mapsKey"] == gone
     assert json.loads(answer["text"])["sku"] == hidden

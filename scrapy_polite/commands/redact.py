@@ -9,6 +9,7 @@ import sys
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -160,12 +161,31 @@ def _again(beginning: str, source: Iterator[str]) -> Iterator[str]:
 def _by_line(redactor: StructuredRedactor, chunks: Iterable[str], field: str) -> Iterator[Result]:
     """JSON Lines, or the array that Scrapy's feeds write: an object a line, with a comma behind it."""
     offset = 0
-    for line in _lines(chunks):
-        body = line.rstrip().removesuffix(",")
-        result = redactor.text(body, field)
-        findings = tuple(replace(one, start=one.start + offset, end=one.end + offset) for one in result.findings)
-        yield replace(_written(result, f'"{DROPPED_TEXT}"', line[len(body) :]), findings=findings)
-        offset += len(line)
+
+    def counted(lines: Iterable[str]) -> Iterator[str]:
+        nonlocal offset
+        for line in lines:
+            yield line
+            offset += len(line)
+
+    # What stands between is one text: a key may go over several lines.
+    for json_lines, some in groupby(_lines(chunks), key=_may_be_json):
+        if not json_lines:
+            since = offset
+            for result in redacted_pieces(redactor.redactor, counted(some), field):
+                yield _written(_moved(result, since))
+            continue
+        for line in counted(some):
+            body = line.rstrip().removesuffix(",")
+            yield _written(_moved(redactor.text(body, field), offset), f'"{DROPPED_TEXT}"', line[len(body) :])
+
+
+def _may_be_json(line: str) -> bool:
+    return looks_like_json(line.rstrip().removesuffix(","))
+
+
+def _moved(result: Result, by: int) -> Result:
+    return replace(result, findings=tuple(replace(one, start=one.start + by, end=one.end + by) for one in result.findings))
 
 
 def _lines(chunks: Iterable[str]) -> Iterator[str]:

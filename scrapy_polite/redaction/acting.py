@@ -56,6 +56,12 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
 _NUMBER_BEFORE = re.compile(r"""(?:["']\s{0,3}:|[\[,]|[{,]\w{1,40}:)\s{0,3}\Z""")
 _LITERALS = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:\s{0,3},\s{0,3}-?[0-9]+(?:\.[0-9]+)?)?")
 _NUMBER_AFTER = re.compile(r"\s{0,3}[,\]}]")
+_DEGREES = re.compile(
+    r"""(?:[\s,;:()\[\]{}"'\u00b0]|&deg;|[+-]?[0-9]{1,4}(?:\.[0-9]{1,20})?(?![0-9.])"""
+    r"""|(?<![a-z])(?:[nsewo]|lat(?:itude)?|lon(?:g(?:itude)?)?|lng|point)(?![a-z]))*""",
+    re.IGNORECASE,
+)
+_MINUTES = re.compile(r"[0-9]\s{0,3}(?:[\u00b0\u00ba'\u2032:d]|&deg;)\s{0,3}[0-9]|\b[0-9]{1,3},[0-9]{4}")
 _YEAR = re.compile(r"(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
 
 
@@ -113,7 +119,7 @@ def stand_in(text: str, start: int, end: int, kind: str, choice: Choice, policy:
     value = text[start:end]
     if (
         _LITERALS.fullmatch(value)
-        and choice.action != "round"
+        and (choice.action, kind) != ("round", "coordinates")
         and _NUMBER_AFTER.match(text, end)
         and _NUMBER_BEFORE.search(text, max(0, start - 50), start)
     ):
@@ -146,19 +152,21 @@ def whole(kind: str, value: str | int | float, field: str, policy: Policy) -> st
     done = _WHOLE.fullmatch(value) or (choice.text and value == f"~{choice.text}~")
     if done or kind in _FOUND_IN_TEXT or not value.strip() or (kind in _DIGITS and not re.search(r"\d", value)):
         return value
+    if choice.action == "round" and kind == "coordinates" and not _in_degrees(value):
+        return replacement(kind)
     return put_in(kind, value, choice, policy)
 
 
 def fingerprint(value: str, policy: Policy) -> str | None:
     """Twelve digits that are the same for the same text under the same key; None if the policy has no key."""
-    if policy.key is None:
+    if not policy.key:
         return None
     return hmac.digest(policy.key, b"fingerprint\0" + _bytes(value), "sha256").hex()[:_FINGERPRINT]
 
 
 def _digest(kind: str, value: str, choice: Choice, policy: Policy) -> str:
     """HMAC (RFC 2104) with SHA-256 over the kind, the group of fields and the value in its one form."""
-    if policy.key is None:
+    if not policy.key:
         # No policy can be made so; without a key anyone could try all phone numbers until one has this digest.
         raise ValueError(f"the action {choice.action!r} needs a key")
     message = b"\0".join(_bytes(part) for part in (kind, choice.group, normalised(kind, value, policy.regions)))
@@ -188,7 +196,8 @@ def _masked(kind: str, value: str) -> str:
 
 def _initials(name: str) -> str:
     """`~J.B.~`, of at most four parts of a name."""
-    letters = [word[0].upper() for word in re.findall(r"[^\W\d_]+", name)][:4]
+    # Of "\ufb01" two letters are made, of which one is the initial.
+    letters = [word[0].upper()[0] for word in re.findall(r"[^\W\d_]+", name)][:4]
     letters = [letter for letter in letters if letter.isascii()]
     return "~" + "".join(f"{letter}." for letter in letters) + "~" if letters else "~~"
 
@@ -201,6 +210,15 @@ def _rounded(kind: str, value: str, places: int) -> str:
         year = _YEAR.search(unescape(value))
         return f"~{year[0]}~" if year else replacement(kind)
     return replacement(kind)
+
+
+def _in_degrees(value: str) -> bool:
+    """True if this is nothing but coordinates, and fewer decimals make all its numbers coarser: it has no minutes
+    (`51\u00b030'26"`), and no decimal commas."""
+    whole = [number for number in _NUMBER.findall(value) if "." not in number]
+    return (
+        _DEGREES.fullmatch(value) is not None and not _MINUTES.search(value) and not (whole and len(_NUMBER.findall(value)) > 2)
+    )
 
 
 def _cut(number: str, places: int) -> str:

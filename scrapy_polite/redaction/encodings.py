@@ -29,26 +29,32 @@ def redact_bytes(data: bytes, redact: Callable[[str], str], encoding: str | None
     nothing.
 
     Raises `Undecodable` if they are not in the `encoding` that is given (a name that Python knows), or have the byte order
-    mark of UTF-16 or UTF-32 and are neither.
+    mark of UTF-16 or UTF-32 and are neither, or have something to redact that is not in it.
     """
     if encoding is not None:
         return _declared(data, redact, encoding)
+    read = False
     for wide in _wide(data):
         try:
             text = data.decode(wide, "surrogatepass")
         except UnicodeDecodeError:
             continue
         new = redact(text)
+        read = True
         if new != text:
-            return new.encode(wide, "surrogatepass")
-        if data.startswith(_MARKS):
-            return data
-    if data.startswith(_MARKS):
+            data = new.encode(wide, "surrogatepass")
+    marked = data.startswith(_MARKS)
+    if marked and not read:
         raise Undecodable("it begins as UTF-16 or UTF-32 does, and is neither")
-    # Keys and addresses are ASCII, so whatever else the encoding is, they are seen; all other bytes survive as they are.
+    # Keys and addresses are ASCII, so whatever else the encoding is, they are seen; all other bytes survive as they are. What
+    # was read as UTF-16 may be so in part only.
     text = data.decode("utf-8", "surrogateescape")
     new = redact(text)
-    return data if new == text else new.encode("utf-8", "surrogateescape")
+    if new == text:
+        return data
+    if marked:
+        raise Undecodable("it begins as UTF-16 or UTF-32 does, and goes on as something else")
+    return new.encode("utf-8", "surrogateescape")
 
 
 def _declared(data: bytes, redact: Callable[[str], str], encoding: str) -> bytes:

@@ -39,7 +39,9 @@ _NAME_OF = {character: name for name, character in _NAMED.items() if character i
 # How encoders write a character by its number. Octal: ECMA-262 B.1.2.
 _NUMBERED = (
     "%{0:02X}", "%{0:02x}", "%25{0:02X}", "%25{0:02x}", "&#{0};", "&#0{0};", "&amp;#{0};", "&#x{0:x};", "&#x{0:X};",
-    "&#X{0:X};", "\\u{0:04x}", "\\u{0:04X}", "\\x{0:02x}", "\\x{0:02X}", "\\{0:03o}", "\\u{{{0:x}}}", "\\u{{{0:X}}}",
+    "&#X{0:X};", "&amp;#x{0:x};", "&amp;#x{0:X};",
+    "\\\\u{0:04x}", "\\\\u{0:04X}", "\\u{0:04x}", "\\u{0:04X}", "\\x{0:02x}", "\\x{0:02X}",
+    "\\{0:03o}", "\\u{{{0:x}}}", "\\u{{{0:X}}}",
 )  # fmt: skip
 
 # Nobody escapes more in a key, but people and programs that hide a mailbox from robots do: they write its @ in any way

@@ -16,6 +16,8 @@ FIELD_KINDS = (
     "name", "postal-address", "birth-date", "coordinates", "phone", "payment-card", "iban", "uk-nhs", "uk-nino", "us-ssn",
 )  # fmt: skip
 
+_PUT_IN = re.compile(r"~[A-Za-z0-9_.-]{1,200}~")
+
 # Where a field's name goes apart into words: at a change of case, and at what is no letter.
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
@@ -74,5 +76,6 @@ def kind_of(field: str) -> str | None:
     Capitals, digits, and how words are joined do not count: `agent.fullName`, `agents.0.full_name` and `Agent-Full-Name`
     are alike. Of a very long path only the end is read.
     """
-    words = "_".join(_WORD.findall(field[-200:])).lower()
+    # A key that was found in a page and replaced (`~redacted-phone~`) names nothing.
+    words = "_".join(_WORD.findall(_PUT_IN.sub("x", field[-200:]))).lower()
     return next((kind or None for kind, at_end in _KIND_AT_END if at_end.match(words)), None)

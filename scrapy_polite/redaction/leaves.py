@@ -15,7 +15,10 @@ __all__ = ["Leaf", "joined", "leaves", "looks_like_json"]
 _SPACE = re.compile(r"[ \t\r\n]{1,4096}")
 # RFC 8259 section 6; of a number that is longer than any that means something, the value is not asked for.
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,4096})(?:\.[0-9]{1,4096})?(?:[eE][+-]?[0-9]{1,4})?(?![0-9.eE+-])")
-_WORDS: Final = ("true", "false", "null")
+# Beside those of JSON the numbers that Python and others write into it, which it has no words for.
+_WORDS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
+# A byte order mark, which is no part of the JSON behind it (RFC 8259 section 8.1).
+_MARK: Final = "\ufeff"
 
 LONGEST_PATH: Final = 512
 """Characters of a path: of a longer one, which only a hostile page has, the beginning and the end count."""
@@ -33,7 +36,7 @@ class Leaf(NamedTuple):
 def looks_like_json(text: str, start: int = 0, end: int | None = None) -> bool:
     """True if text[start:end] begins and ends as a JSON object or array does: worth reading."""
     end = len(text) if end is None else end
-    first, last = text[start : start + 64].lstrip()[:1], text[max(start, end - 64) : end].rstrip()[-1:]
+    first, last = text[start : start + 64].removeprefix(_MARK).lstrip()[:1], text[max(start, end - 64) : end].rstrip()[-1:]
     return (first, last) in (("{", "}"), ("[", "]"))
 
 
@@ -64,7 +67,7 @@ class _Reader:
         text, path, found = self._text, root, list[Leaf]()
         # Of every open object the path; of an array too, with "[" before it.
         open_: list[tuple[str, str]] = []
-        at = self._past_space(at)
+        at = self._past_space(at + text.startswith(_MARK, at))
         while True:
             # A value.
             sign = text[at] if at < self._end else ""

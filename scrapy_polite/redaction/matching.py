@@ -36,6 +36,17 @@ _LARGEST = 8
 _TRY_COST = 100
 
 
+# A token that was put in, whose kind may be the word that a rule looks for (`~csrf-token.k1.x...~`): see `acting.put_in`.
+_TOKEN = re.compile(r"~[a-z0-9-]{1,64}\.[A-Za-z0-9_-]{1,32}\.x[0-9a-f]{20}~")
+_LONGEST_TOKEN = 122
+
+
+def _in_token(text: str, start: int, end: int) -> bool:
+    first = text.rfind("~", max(0, start - _LONGEST_TOKEN), start)
+    token = _TOKEN.match(text, first) if first >= 0 else None
+    return token is not None and end < token.end()
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """What stands from `start` to `end` in what was read has the shape; the validator's verdict on it."""
@@ -188,6 +199,8 @@ class Matcher:
     def _judged(self, text: str, start: int, end: int) -> tuple[Span, ...]:
         if text.startswith(">", end) and text.endswith("--", start, end):
             end -= 2  # the end of a comment, whose hyphens look like a token's
+        if self._words and _in_token(text, start, end):
+            return ()
         verdict = self._validator(text[start:end]) if self._validator else self._unproved
         return () if verdict is Verdict.REJECT else (Span(start, end, verdict),)
 

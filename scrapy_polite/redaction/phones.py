@@ -26,6 +26,9 @@ _SEES = 4
 
 _GAP = r"(?:[ \u00a0\u2007\u2010-\u2015\u202f.()+-]|%20|&nbsp;|&\#0?160;|&\#[xX][aA]0;|\\{1,8}u00[aA]0)"
 
+# Hard blanks, of which libphonenumber knows none.
+_BLANKS = dict.fromkeys(map(ord, "\u00a0\u2007\u202f"), " ")
+
 # What a number begins with, by its first character. First that character alone: finding it is what `re` is fastest at.
 _LEADS = r"""
     (?:
@@ -133,7 +136,7 @@ class PhoneFinder:
         if _MOMENT.match(text, start):
             return 0
         for last in reversed([match.end() for match in _DIGITS_END.finditer(text, start, end)]):
-            number = unescape(text[start:last]).replace("\u00a0", " ")
+            number = unescape(text[start:last]).translate(_BLANKS)
             if sum(c.isdigit() for c in number) < 7:
                 break
             if number.count("(") != number.count(")") or _GOES_ON.match(text, last) or _is_drawn(text, start, last):

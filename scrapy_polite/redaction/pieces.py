@@ -122,9 +122,18 @@ def _cut(redactor: Redactor, held: str, size: int, field: str, spans: Sequence[S
     for place in nlargest(CANDIDATES, places, room):
         if not room(place):
             break
-        behind = [(kind, start - place, end - place) for kind, start, end in near if start >= place]
-        alone = redactor.text(window[place:], field, behind)
-        expected = [(one.kind, one.start - place, one.end - place) for one in seen.findings if one.start >= place]
-        if [(one.kind, one.start, one.end) for one in alone.findings] == expected:
+        if all(_alone(redactor, window, part, field, near, seen) for part in ((0, place), (place, len(window)))):
             return first + place, True
     return None, True
+
+
+def _alone(redactor: Redactor, window: str, part: tuple[int, int], field: str, near: Sequence[Span], seen: Result) -> bool:
+    """True if in this part of the window the same is found without the rest: also what must stand before or behind a value
+    and is none of it counts."""
+    first, last = part
+    spans = [(kind, start - first, end - first) for kind, start, end in near if first <= start and end <= last]
+    alone = redactor.text(window[first:last], field, spans)
+    expected = [
+        (one.kind, one.start - first, one.end - first) for one in seen.findings if first <= one.start and one.end <= last
+    ]
+    return [(one.kind, one.start, one.end) for one in alone.findings] == expected

@@ -91,7 +91,7 @@ class Policy:
 
     def __post_init__(self) -> None:
         keyed = next((choice for choice in self.choices if choice.action in KEYED), None)
-        if keyed and self.key is None:
+        if keyed and not self.key:
             raise ValueError(
                 f"POLITE_REDACT: the action {keyed.action!r} for {keyed.kinds!r} needs 'key', a secret of at least 32 "
                 "characters, or 'env:NAME' for one in an environment variable. Make one once, with python -c 'import secrets; "

@@ -44,7 +44,7 @@ def policy_from(value: object, environment: Mapping[str, str] = os.environ) -> P
     if isinstance(value, str):
         return _preset(value)
     if not isinstance(value, Mapping):
-        raise _wrong(f"{value!r} is a {type(value).__name__}")
+        raise _wrong(f"it is {_shown(value)}")
     unknown = sorted(str(key) for key in value if key not in _KEYS)
     if unknown:
         raise _wrong(f"it has the unknown key {', '.join(map(repr, unknown))}")
@@ -72,29 +72,36 @@ def _wrong(what: str, form: str = _FORM) -> ValueError:
     return ValueError(f"POLITE_REDACT: {what}; accepted is {form}")
 
 
+def _shown(value: object) -> str:
+    """What was given, as far as the key cannot be in it."""
+    if isinstance(value, Mapping):
+        return f"a dict of {', '.join(map(repr, value)) or 'nothing'}"
+    return repr(value) if value is None or isinstance(value, (str, int, float)) else f"a {type(value).__name__}"
+
+
 def _preset(name: object) -> Policy:
     if not isinstance(name, str) or name not in PRESETS:
-        raise _wrong(f"there is no preset {name!r}")
+        raise _wrong(f"there is no preset {_shown(name)}")
     return PRESETS[name]
 
 
 def _mapping(key: str, value: Mapping[str, object]) -> dict[str, object]:
     part = value.get(key, {})
     if not isinstance(part, Mapping) or not all(isinstance(name, str) for name in part):
-        raise _wrong(f"{key!r} is {part!r}, no dict of names")
+        raise _wrong(f"{key!r} is {_shown(part)}, no dict of names")
     return dict(part)
 
 
 def _list(key: str, value: Mapping[str, object]) -> Sequence[object]:
     part = value.get(key, ())
     if not isinstance(part, (list, tuple)):
-        raise _wrong(f"{key!r} is {part!r}, no list")
+        raise _wrong(f"{key!r} is {_shown(part)}, no list")
     return part
 
 
 def _choice(row: object, kinds: Sequence[str]) -> Choice:
     if not isinstance(row, Mapping) or "action" not in row:
-        raise _wrong(f"'choices' has {row!r}, no dict with an 'action'")
+        raise _wrong(f"'choices' has {_shown(row)}, no dict with an 'action'")
     unknown = [key for key in row if key not in _OF_CHOICE]
     if unknown:
         raise _wrong(f"'choices' has a row with the unknown key {unknown[0]!r} (keys: {', '.join(_OF_CHOICE)})")
@@ -114,7 +121,7 @@ def _acting(kinds: str, wanted: object, fields: str = "*", context: str = "*") -
     parts: Mapping[str, object] = wanted if isinstance(wanted, Mapping) else {"action": wanted}
     action, text, places, group = (parts.get(key, default) for key, default in _DEFAULTS.items())
     if not set(parts) <= set(_DEFAULTS):
-        raise _wrong(f"{dict(parts)!r} is no action", _FORM_OF_ACTION)
+        raise _wrong(f"{_shown(parts)} is no action", _FORM_OF_ACTION)
     if action not in _ACTIONS:
         raise _wrong(f"there is no action {action!r} (actions: {', '.join(_ACTIONS)})")
     if not isinstance(text, str) or (text and not re.fullmatch(r"(?=.{1,32}\Z)[a-z]+(?:-[a-z]+)*", text)):
@@ -171,5 +178,5 @@ def _key(value: object, environment: Mapping[str, str]) -> bytes | None:
 
 def _key_id(value: object) -> str:
     if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9_-]{1,32}", value):
-        raise _wrong(f"'key_id' is {value!r}", "1 to 32 letters, digits, hyphens and underscores")
+        raise _wrong(f"'key_id' is {_shown(value)}", "1 to 32 letters, digits, hyphens and underscores")
     return value

@@ -37,11 +37,18 @@ _JSON_TYPE = re.compile(
     r"""\b[^<>]{0,500}\btype\s{0,4}=\s{0,4}["']?(?:application|text)/(?:[\w.-]{1,40}\+)?json\b[^<>]{0,500}>""", re.IGNORECASE
 )
 
+# How a script was hidden from old browsers and from XML; and what may follow its JSON.
+_OPENED = re.compile(r"(?:\s|//|/\*|\*/|<!--|-->|<!\[CDATA\[|><!--){1,64}")
+_CLOSED = re.compile(r"(?:\s|;|//|/\*|\*/|<!|-->|\]\]>){1,64}\Z")
+_LONGEST_WRAP: Final = 64
+
+_HALF = re.compile("[\ud800-\udfff]")
+
 DEEPEST: Final = 4
 """JSON texts inside JSON strings. What is nested deeper is read as text; each level doubles the backslashes."""
 
 LONGEST_NUMBER: Final = 40
-"""Characters of a number that may mean something."""
+"""Characters of a number of which every digit may mean something."""
 
 _STEP: Final = 256 * 1024
 
@@ -91,7 +98,7 @@ class StructuredRedactor:
         """
         if self.reads_inside:
             try:
-                parts = list(self._parts(text, field, found, DEEPEST))
+                parts = list(self._parts(text, field, found, DEEPEST + 1))
             except _Dropped as reason:
                 return Result("", (), str(reason))
             if parts:
@@ -104,18 +111,26 @@ class StructuredRedactor:
 
     def _told_by_name(self, name: str, value: str, field: str, found: Sequence[Span]) -> Result | None:
         """None where the name says nothing: what it tells of has no blanks, and is not long."""
-        if not name or not _CONTEXTUAL_SHORTEST <= len(value) <= _CONTEXTUAL_LONGEST or any(c.isspace() for c in value):
+        # Blanks around it are the page's.
+        bare = value.strip()
+        if not name or not _CONTEXTUAL_SHORTEST <= len(bare) <= _CONTEXTUAL_LONGEST or any(c.isspace() for c in bare):
             return None
+        blanks = value.index(bare)
         before = f'"{name[-64:]}":"'
-        moved = [(kind, start + len(before), end + len(before)) for kind, start, end in found]
-        result = self._redactor.text(f'{before}{value}"', field, moved)
+        moved = [
+            (kind, max(0, start - blanks) + len(before), min(len(bare), end - blanks) + len(before))
+            for kind, start, end in found
+            if start < blanks + len(bare) and end > blanks
+        ]
+        result = self._redactor.text(f'{before}{bare}"', field, moved)
         if not result.findings and not result.dropped:
             # Nothing is in it without its name either, unless it has an inside.
-            return None if self.reads_inside and value[0] in "{[<" else Result(value)
+            return None if self.reads_inside and bare[0] in "{[<" else Result(value)
         if result.dropped or not (result.text.startswith(before) and result.text.endswith('"')):
             return None
-        findings = (replace(one, start=one.start - len(before), end=one.end - len(before)) for one in result.findings)
-        return Result(result.text[len(before) : -1], tuple(findings))
+        moves = len(before) - blanks
+        findings = (replace(one, start=one.start - moves, end=one.end - moves) for one in result.findings)
+        return Result(value.replace(bare, result.text[len(before) : -1]), tuple(findings))
 
     def _parts(self, text: str, field: str, found: Sequence[Span], depth: int) -> Iterator[_Part]:
         last = 0
@@ -137,9 +152,10 @@ class StructuredRedactor:
         raw = text[leaf.start : leaf.end]
         kind = kind_of(leaf.path)
         if leaf.what == "number":
-            if kind is None or len(raw) > LONGEST_NUMBER:
+            if kind is None:
                 return None
-            number = json.loads(raw)
+            # Reading an integer of thousands of digits takes the square of their number.
+            number = float(raw) if len(raw) > LONGEST_NUMBER else json.loads(raw)
             return self._whole(leaf, raw, kind, number, self._redactor.whole(kind, number, leaf.path))
         inside = depth and looks_like_json(raw, 1, len(raw) - 1)
         if kind is None and not inside and not self._has_choice(leaf.path, field):
@@ -256,8 +272,17 @@ def _regions(text: str) -> Iterator[tuple[int, int]]:
             if tag := _JSON_TYPE.match(text, end):
                 closed = _find(text, f"</{script[1:]}", tag.end())
                 end = closed if closed >= 0 else len(text)
-                yield tag.end(), end
+                yield _unwrapped(text, tag.end(), end)
             at = _find(text, script, end)
+
+
+def _unwrapped(text: str, start: int, end: int) -> tuple[int, int]:
+    """What is in a script, without the comments and the CDATA section that it may be wrapped in, and without a semicolon."""
+    if opened := _OPENED.match(text, start, end):
+        start = opened.end()
+    last = max(start, end - _LONGEST_WRAP)
+    closed = _CLOSED.search(text[last:end])
+    return start, last + closed.start() if closed else end
 
 
 def _find(text: str, what: str, start: int) -> int:
@@ -281,7 +306,8 @@ def _inside(spans: Sequence[Span], leaf: Leaf, value: str, exact: bool) -> list[
 def _encoded(value: str, raw: str) -> str:
     """A JSON string that has nothing in it which the one that stood there had escaped: it may stand in a script, or in an
     attribute."""
-    written = json.dumps(value, ensure_ascii=raw.isascii())
+    # Half of a pair can be written as an escape only: no encoding has it.
+    written = _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", json.dumps(value, ensure_ascii=raw.isascii()))
     if "\\/" in raw:
         written = written.replace("/", "\\/")
     for character in "<>&'":
