@@ -37,7 +37,7 @@ _NAME_BEFORE = re.compile(
 )
 # Steps of a standard are named in remarks (`// 4.2.6.1`), and in the fragments of its URL.
 _REMARK_BEFORE = re.compile(r"(?://\s?|#)\Z")
-# Part of a path, which may be a version's; of one nobody has two numbers of three digits.
+# Part of a path, which may be a version's; of those no directory has two numbers of three digits.
 _PATH_BEFORE = re.compile(r"(?<![:/])/\Z")
 _HUNDREDS = 2
 # What follows the number of a section (`<h3>24.6.1.8. Window`, `>3.12.2.1.<`), or of a network.
@@ -67,8 +67,9 @@ def _v4(text: str, at: int) -> Iterator[Seen]:
     if match[0].endswith(".0") and _NETWORK_AFTER.match(text, match.end()):
         return
     numbers = [int(number) for number in match[0].split(".")]
-    if _PATH_BEFORE.search(text, max(0, start - 2), start) and sum(number > 99 for number in numbers) < _HUNDREDS:
-        return
+    if _PATH_BEFORE.search(text, max(0, start - 2), start):
+        if text[match.end() : match.end() + 1] != "/" or sum(number > 99 for number in numbers) < _HUNDREDS:
+            return
     if max(numbers) < 100 and _TITLE_AFTER.match(text, match.end()):
         return
     if max(numbers) < 32 and (

@@ -148,7 +148,7 @@ RULES: tuple[Rule, ...] = (
     _number("heap-app-id", "Heap", "heap.load", "[0-9]{8,10}", "https://developers.heap.io/docs/web"),
     _number("hotjar-id", "Hotjar", "hjid", "[0-9]{6,7}", "https://help.hotjar.com/hc/en-us/articles/115011639927"),
     _near("csrf-token", "any", "transient", "csrf|xsrf|authenticity_token|requestverificationtoken",
-        r"(?:[\w-]{20,180}|[A-Za-z0-9+/]{42,130}={1,2})",
+        r"(?:[A-Za-z0-9+/]{42,130}={1,2}|[\w-]{20,180})",
         "https://cheatsheetseries.owasp.org/cheatsheets/Cross-Site_Request_Forgery_Prevention_Cheat_Sheet.html",
         validators.made_up),
     _near("session-id", "any", "transient", "session_id|sess_id|ci_session|phpsessid|jsessionid|asp.net_sessionid",
