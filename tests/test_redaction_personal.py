@@ -212,6 +212,10 @@ def test_spellings(kind: str, text: str) -> None:
         "OID_KEY_USAGE = '2.5.29.15'",
         '"11.5.9.0.sb00000000.r1"',
         "sections 2.3.3.1, 3.5",
+        "section\n        4.4.3.2 of the standard",
+        '<a title="49.6.4.15.\u00a0Stream Stop Callback">x</a>',
+        "<h4>55.2.2.1.&nbsp;Statements</h4>",
+        "/lib/4.2.10.110/a.js",
         "192.168.1.1 127.0.0.1 10.0.0.1 192.0.2.7 224.0.0.1 255.255.255.255 0.0.0.0",
         "256.1.1.1",
         "2001:db8::1 fe80::1 ::1 fd00::1",
@@ -235,6 +239,9 @@ def test_spellings(kind: str, text: str) -> None:
         "M12.34567,45.12345",
         "flat=51.507351",
         "lat=951.507351",
+        "MAX_LATITUDE: 85.0511287798, minLat=-85.051129",
+        "<flat>51.507351</flat> <position>0.507351</position>",
+        "plat is 51.507351, late 51.507351",
         # Phones: no label, or no number.
         "hotel: 1234567",
         "mobile: 768px",
@@ -259,6 +266,41 @@ def test_a_moment_is_no_phone_where_numbers_have_no_zero_before_them() -> None:
     assert Redactor(policy).text(text).text == text
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "They are on {+1-984-182-0190} now",
+        "tel {+41 (0)85 806 98 67}",
+        "/call/{+442079460958}/x",
+        "Desk: {463-612-6138x036}",
+        "Fax: {259.735.7502 ext. 45}",
+        "Call {020 7946 0958 x12}, please",
+        "{416 60 039} office\n",
+        "<p>{930.167.3943} fax</p>",
+    ],
+)
+def test_a_phone_is_told_by_its_country_its_label_on_either_side_and_goes_with_its_extension(text: str) -> None:
+    before, number, after = text.replace("}", "{").split("{")
+    assert STRICT.text(before + number + after).text == before + "~redacted-phone~" + after
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "e=Math.imul(e,5)+3864292196|0",
+        "q=a+9667346013",
+        "/a/02079460958/x",
+        "4 500 000 mobile\n",
+        "2024-01-05 07 mobile\n",
+        "416 60 039 office blocks",
+        "+999 123 456 7890",
+        "desk 12345",
+    ],
+)
+def test_what_is_added_counted_or_dated_is_no_phone(text: str) -> None:
+    assert STRICT.text(text).text == text
+
+
 def test_numbers_of_a_drawing_are_no_phones_where_numbers_have_no_zero_before_them() -> None:
     policy = policy_from({"preset": "gdpr-strict", "regions": ["US", "GB"]})
     assert policy is not None
@@ -267,6 +309,87 @@ def test_numbers_of_a_drawing_are_no_phones_where_numbers_have_no_zero_before_th
     assert us.text(path).text == path
     for number in ("(212) 555-2368", "212-555-2368", "212.555.2368", "+1 212.555.2368", "(212) 555.2368"):
         assert us.text(f"call {number} now").text == "call ~redacted-phone~ now"
+
+
+# What stands between the groups of a number, in the ways that scripts, pages and URLs write it.
+ESCAPES: dict[str, Callable[[str], str]] = {
+    "as it is": lambda v: v,
+    "script": lambda v: "".join(c if c.isalnum() else f"\\x{ord(c):02x}" for c in v),
+    "script, capitals": lambda v: "".join(c if c.isalnum() else f"\\x{ord(c):02X}" for c in v),
+    "json": lambda v: "".join(c if c.isalnum() else f"\\u{ord(c):04x}" for c in v),
+    "url": lambda v: quote(v, safe=""),
+    "url in a url": lambda v: quote(quote(v, safe=""), safe=""),
+    "entities": lambda v: "".join(c if c.isalnum() else f"&#{ord(c)};" for c in v),
+    "entities, hexadecimal": lambda v: "".join(c if c.isalnum() else f"&#x{ord(c):x};" for c in v),
+    "entities, names": lambda v: v.replace(":", "&colon;").replace(".", "&period;").replace("+", "&plus;"),
+}
+
+
+@pytest.mark.parametrize("write", ESCAPES)
+@pytest.mark.parametrize(
+    ("kind", "word", "value"),
+    [
+        ("payment-card", "", "4111 1111 1111 1111"),
+        ("payment-card", "", "4111-1111-1111-1111"),
+        ("uk-nino", "", "AB 12 34 56 C"),
+        ("uk-nhs", "nhs=", "943 476 5919"),
+        ("us-ssn", "", "123-45-6789"),
+        ("iban", "", "GB82 WEST 1234 5698 7654 32"),
+        ("ip-address", "", "81.2.69.160"),
+        ("ip-address", "", "2a00:1450:4009:81f::200e"),
+        ("mac-address", "", "3c:5a:b4:00:1f:0a"),
+        ("mac-address", "", "3c-5a-b4-00-1f-0a"),
+        ("coordinates", "lat=", "51.507351"),
+        ("coordinates", "lng=", "-0.127758"),
+        ("birth-date", "birth_date=", "1980-05-12"),
+        ("phone", "", "020 7946 0958"),
+        ("phone", "", "+44 20 7946 0958"),
+    ],
+)
+def test_a_number_is_found_however_what_is_between_its_groups_is_escaped(write: str, kind: str, word: str, value: str) -> None:
+    for page in (f"<a data-x='{word}{{}}'>", f"a;{word}{{}}&z=2", f"x={word}{{}}"):
+        text = page.format(ESCAPES[write](value))
+        result = STRICT.text(text)
+        assert [finding.kind for finding in result.findings] == [kind], text
+        assert result.text == page.format(replacement(kind))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"4111\x201111\x201111\x201112",
+        r"81\x2e2\x2e69\x2e160\x2e5",
+        r"version\x3a81\x2e2\x2e69\x2e160",
+        "aa%253Abb%253Acc%253Add",
+        r"ff\x3aff\x3aff\x3aff\x3aff\x3aff",
+        "flat=51&period;507351",
+    ],
+)
+def test_what_only_looks_like_one_with_escapes_is_left_alone(text: str) -> None:
+    assert STRICT.text(text).text == text
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<lat>{}</lat>",
+        "<tr><th>Latitude</th><td>{}</td></tr>",
+        "<dt>longitude:</dt><dd><code>{}</code></dd>",
+        "/maps/latitude/{}/tile",
+        "data-x='{{&amp;quot;lat&amp;quot;: &amp;quot;{}&amp;quot;}}'",
+        "The latitude is {}.",
+        "Set `lat` to `{}` first.",
+        "init('longitude', '{}', 3)",
+        '{{"lat": ["{}", 1]}}',
+        "(lng {})",
+    ],
+)
+def test_a_coordinate_is_told_by_its_element_its_row_and_its_sentence(page: str) -> None:
+    assert STRICT.text(page.format("51.507351")).text == page.format("~redacted-coordinates~")
+
+
+def test_an_address_in_a_path_is_no_version_where_two_of_its_numbers_are_too_large_for_one() -> None:
+    assert STRICT.text("/ip/81.2.169.160/x").text == "/ip/~redacted-ip-address~/x"
 
 
 def test_several_values_side_by_side_are_told_apart() -> None:
@@ -362,6 +485,10 @@ ATTACKS = {
     "decimals apart": "=0.00001," * 11_000,
     "degrees": "1.00001\u00b0" * 12_000,
     "escapes": "%20" * 33_000,
+    "escaped pairs": r"aa\x3abb\x3acc\x3a" * 5_000,
+    "escaped dots": r"1\x2e2\x2e3\x2e4\x2e" * 5_000,
+    "escaped groups": "4111%25204111%25204111%2520" * 3_500,
+    "words and escapes": r"nhs\x20" * 14_000,
     "escaped digits": "%201" * 25_000,
     "cards that are none": "card 4111111111111112 " * 4_500,
     "quotes": '"lat":"' * 14_000,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import base64
+import json
 import random
+import string
 import time
 from dataclasses import replace
+from urllib.parse import quote
 
 import pytest
 from made_up_keys import ANCHORED, KEY_RULES, made_up_keys, secret_part
@@ -81,6 +84,10 @@ def test_a_routable_token_of_gitlab_has_its_checksum_in_base_36() -> None:
         "6Labcdef-AAAAB-not-a-site-key-at-all-really-not",
         "exp=1700000000~acl=/*~hmac=not-hexadecimal",
         "hjid:1,hjsv:6 fbq('track','PageView') heap.loaded",
+        '"csrf": "std-setting-CSRF_COOKIE_HTTPONLY", "using-csrf-in-jinja2-templates", "django-1-8-16-csrf-release-notes"',
+        "session_id: convertPrintParameterToInches2, connect.sid=s:short.value",
+        '<a href="#x.HTTPPasswordMgr">HTTPPasswordMgrWithPriorAuth</a>',
+        "eyJpdiI6I is how a cookie of Laravel begins, wordpress_logged_in_hash=user|time|token",
         "session identifiers and csrf tokens are explained in chapter_1234567890_of_this_book"[:60],
     ],
 )
@@ -105,6 +112,34 @@ def test_what_only_looks_like_a_key_is_left_alone(text: str) -> None:
 def test_of_a_url_or_an_assignment_only_the_value_goes(text: str, redacted: str) -> None:
     assert EVERYTHING.text(text).text == redacted
     assert EVERYTHING.text(redacted).text == redacted
+
+
+def _cookies() -> dict[str, tuple[str, str]]:
+    """Name and value of cookies of sessions as servers write them."""
+    rng = random.Random(4)
+
+    def some(count: int, alphabet: str = string.ascii_letters + string.digits) -> str:
+        return "".join(rng.choices(alphabet, k=count))
+
+    sealed = {name: base64.b64encode(rng.randbytes(size)).decode() for name, size in (("iv", 16), ("value", 96), ("mac", 48))}
+    laravel = base64.b64encode(json.dumps(sealed, separators=(",", ":")).encode()).decode()
+    return {
+        "express-session": ("connect.sid", f"s:{some(32)}.{some(20)}+{some(10)}/{some(11)}"),
+        "laravel-session": ("laravel_session", laravel),
+        "wordpress-session": (
+            f"wordpress_logged_in_{some(32, '0123456789abcdef')}",
+            f"ann|1790000000|{some(43)}|{some(64, '0123456789abcdef')}",
+        ),
+        "session-id": ("ci_session", some(40, "0123456789abcdef")),
+    }
+
+
+@pytest.mark.parametrize("kind", _cookies())
+def test_the_cookie_of_a_session_is_found_as_it_is_and_escaped(kind: str) -> None:
+    name, value = _cookies()[kind]
+    for page in ("Cookie: {}={}; theme=dark", "Set-Cookie: {}={}; Path=/; HttpOnly", "<!-- {}: {} -->", '{{"{}": "{}"}}'):
+        for written in (value, quote(value, safe="")):
+            assert EVERYTHING.text(page.format(name, written)).text == page.format(name, f"~redacted-{kind}~")
 
 
 def _picture(size: int) -> str:

@@ -24,10 +24,10 @@ _NO_V4 = re.compile(
     rf"""(?:(?i:version|release|revision|firmware|upgrade|identifier|sections?|chapter|assembly|workflow|appendix
     |(?<![a-z])(?:v|ver|rev|build|patch|update|oid\w{{0,40}}|clause|part|rule|step|figure|table|level|§|dll|driver|browser|engine
     |sdk|api|min|max))
-    (?:[ _-]?(?i:no|number|id|is|of|to))?{QUOTE}?[\s:=(]{{0,3}}{QUOTE}?
+    (?:[ _-]?(?i:no|number|id|is|of|to))?{QUOTE}?[\s:=(]{{0,16}}{QUOTE}?
     |(?i:(?<![a-z])(?:(?:up|down)grad|updat|bump|roll|patch|releas)[a-z]{{0,3}}\s[^\n<>]{{0,40}})\s
     |RFC\s?[0-9]{{3,4}},?\s
-    |(?<![:/])/|[.+_])\Z""",
+    |[.+_])\Z""",
     re.VERBOSE,
 )
 # A name before four small numbers is that of a program (`IronPython 2.7.6.3`), unless it says address.
@@ -37,8 +37,13 @@ _NAME_BEFORE = re.compile(
 )
 # Steps of a standard are named in remarks (`// 4.2.6.1`), and in the fragments of its URL.
 _REMARK_BEFORE = re.compile(r"(?://\s?|#)\Z")
+# Part of a path, which may be a version's; of those no directory has two numbers of three digits.
+_PATH_BEFORE = re.compile(r"(?<![:/])/\Z")
+_HUNDREDS = 2
 # What follows the number of a section (`<h3>24.6.1.8. Window`, `>3.12.2.1.<`), or of a network.
 _HEADING_AFTER = re.compile(r"\.[<\s]|\s")
+# The title of a numbered section, as DocBook writes it: `title="49.6.4.15.&nbsp;Stream Stop Callback"`.
+_TITLE_AFTER = re.compile(r"\.(?:\u00a0|&nbsp;|&\#160;|&\#xA0;|\\u00a0)", re.IGNORECASE)
 _NETWORK_AFTER = re.compile(r"(?:/|%2[fF])[0-9]{1,2}(?![0-9])")
 # Numbers of a drawing: `d="M12.5.3.2.1 4c..."`.
 _DRAWING = re.compile(r"(?:[0-9][\s,-]{0,2}|(?<![A-Za-z])[MmLlHhVvCcSsQqTtAaZz]\s?)\Z")
@@ -61,7 +66,13 @@ def _v4(text: str, at: int) -> Iterator[Seen]:
         return
     if match[0].endswith(".0") and _NETWORK_AFTER.match(text, match.end()):
         return
-    if max(map(int, match[0].split("."))) < 32 and (
+    numbers = [int(number) for number in match[0].split(".")]
+    if _PATH_BEFORE.search(text, max(0, start - 2), start):
+        if text[match.end() : match.end() + 1] != "/" or sum(number > 99 for number in numbers) < _HUNDREDS:
+            return
+    if max(numbers) < 100 and _TITLE_AFTER.match(text, match.end()):
+        return
+    if max(numbers) < 32 and (
         _NAME_BEFORE.search(text, max(0, start - 36), start)
         or _REMARK_BEFORE.search(text, max(0, start - 4), start)
         or (text[start - 1 : start] == ">" and _HEADING_AFTER.match(text, match.end()))
@@ -99,9 +110,18 @@ def _mac(text: str, at: int) -> Iterator[Seen]:
         yield Seen(*match.span())
 
 
+_INNER = [(first, second) for first in ("0", "00", "000") for second in ("0", "00", "000")]
+
 ADDRESSES: tuple[Form, ...] = (
-    Form("ip-address", _v4, tuple(f"0.{'0' * a}.{'0' * b}.0" for a in (1, 2, 3) for b in (1, 2, 3)), bounded=False),
+    Form("ip-address", _v4, tuple(f"0.{first}.{second}.0" for first, second in _INNER), bounded=False),
+    Form(
+        "ip-address",
+        _v4,
+        tuple(x for first, second in _INNER for x in classes(f"0={first}={second}=0", bounded=False, escaped=".")),
+        bounded=False,
+    ),
     Form("ip-address", _v6, (*classes("0hhh:"), *classes("0hhh%0a"), *classes("0hhh%0F"))),
+    Form("ip-address", _v6, classes("0hhh=", bounded=False, escaped=":"), bounded=False),
     Form(
         "mac-address",
         _mac,
@@ -112,4 +132,5 @@ ADDRESSES: tuple[Form, ...] = (
         ),
         bounded=False,
     ),
+    Form("mac-address", _mac, classes("hh=hh=", bounded=False, escaped=":-"), bounded=False),
 )

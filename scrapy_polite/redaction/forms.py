@@ -7,12 +7,13 @@ of their own are looked for behind a word that names them.
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-from scrapy_polite.redaction.escapes import escape_over
+from scrapy_polite.redaction.escapes import LEADS, LONGEST_ESCAPE, View, escape_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -21,12 +22,17 @@ __all__ = ["END", "GAP", "QUOTE", "Form", "Forms", "Seen", "begins", "classes", 
 
 # One blank or hyphen between the groups of a number, as pages write it.
 GAP = r"(?:[ \u00a0\u2007\u2010-\u2015\u202f+.-]|%20|&nbsp;|&\#0?160;|&\#[xX][aA]0;|\\{1,8}u00[aA]0)"
-# A quote around a name or a value, as it is or escaped (`\\"`, `&quot;`, `%22`).
-QUOTE = r"""(?:[\\]{0,8}["'`]|&quot;|&\#3[49];|%2[27])"""
+# A quote around a name or a value, as it is or escaped (`\\"`, `&quot;`, `&amp;quot;`, `%22`).
+QUOTE = r"""(?:[\\]{0,8}["'`]|&(?:amp;)?(?:quot|\#3[49]);|%2[27])"""
 # Where a number ends: no letter, no hyphen but that of the end of a comment, and no decimal goes on. Letters of scripts
 # that put no blanks between words (all from U+2000 on) may stand right beside it.
 END = r"(?![A-Za-z0-9_\u00aa-\u1fff]|-(?!->)|\.[0-9])"
 _GAPS = (" ", "-", "/", "&nbsp;", "&#160;", "&#0160;", "&#xa0;", "&#xA0;", "%20", "\\u00a0", "\\u00A0")
+
+# How encoders write what stands between the groups of a number: by its code, and by its name in HTML.
+_CODES = ("%{0:02X}", "%{0:02x}", "%25{0:02X}", "%25{0:02x}", "&#{0};", "&#x{0:x};", "\\x{0:02x}", "\\x{0:02X}", "\\u{0:04x}",
+    "\\u{0:04X}")  # fmt: skip
+_NAMES = {":": "&colon;", ".": "&period;"}
 
 # The classes: 0 a digit, a and F letters that are hexadecimal digits, z and A the others, and these signs as they are;
 # "/" is everything else.
@@ -70,18 +76,26 @@ class Form(NamedTuple):
     bounded: bool = True
 
 
-def classes(pattern: str, bounded: bool = True) -> tuple[str, ...]:
+def classes(pattern: str, bounded: bool = True, escaped: str = "") -> tuple[str, ...]:
     """The literals for a pattern of classes: `0`, `A` for any capital, `h` for a hexadecimal digit, `=` for a gap.
 
-    `bounded`: with each class that may stand before it (and is no part of it).
+    `bounded`: with each class that may stand before it (and is no part of it). `escaped`: the gap is one of these signs,
+    as an escape.
     """
-    options = {"A": "FA", "h": "0aF", "=": tuple(_in_classes(gap) for gap in _GAPS)}
-    gaps = options["="] if "=" in pattern else ("",)
+    options = {"A": "FA", "h": "0aF"}
+    gaps: tuple[str, ...] = ("",)
+    if "=" in pattern:
+        written = _escapes(escaped) if escaped else (*_GAPS, *_escapes(" -"))
+        gaps = tuple(dict.fromkeys(_in_classes(gap) for gap in written))
     rows: list[str] = []
     for gap in gaps:  # one number has all its gaps alike
         choices = [[gap] if sign == "=" else options.get(sign, sign) for sign in pattern]
         rows += ("".join(parts) for parts in product(*choices))
     return tuple(before + row for before in _BEFORE for row in rows) if bounded else tuple(rows)
+
+
+def _escapes(signs: str) -> tuple[str, ...]:
+    return (*(form.format(ord(sign)) for sign in signs for form in _CODES), *(_NAMES[sign] for sign in signs if sign in _NAMES))
 
 
 def spelled(words: Sequence[str]) -> tuple[str, ...]:
@@ -126,13 +140,15 @@ class Forms:
     __slots__ = ("_by_class", "_by_word", "_class_meanings", "_word_meanings")
 
     def __init__(self, forms: Sequence[Form]) -> None:
-        by_class: dict[bytes, list[tuple[int, Form]]] = {}
-        by_word: dict[bytes, list[tuple[int, Form]]] = {}
+        # With each form: characters from the literal to where it is read, and from there to where an escape may be.
+        by_class: dict[bytes, list[tuple[int, int, Form]]] = {}
+        by_word: dict[bytes, list[tuple[int, int, Form]]] = {}
         for form in forms:
             for literal in form.literals:
-                by_class.setdefault(literal.encode(), []).append((int(form.bounded), form))
+                skip = int(form.bounded)
+                by_class.setdefault(literal.encode(), []).append((skip, len(literal) - skip, form))
             for word in spelled(form.words):
-                by_word.setdefault(word.encode("latin-1"), []).append((len(word), form))
+                by_word.setdefault(word.encode("latin-1"), []).append((len(word), _SEES, form))
         self._class_meanings = list(by_class.values())
         self._word_meanings = list(by_word.values())
         self._by_class = _automaton(by_class)
@@ -152,10 +168,29 @@ class Forms:
             for index, found, _ in automaton.find_matches_as_indexes(data, overlapping=True):
                 if words and not _word_begins(data, found):
                     continue
-                for skip, form in meanings[index]:
+                for skip, size, form in meanings[index]:
                     spend(_TRY_COST)
-                    for seen in form.read(text, start + found - 1 + skip):
+                    for seen in _read(form, text, start + found - 1 + skip, size, spend):
                         yield form.kind, seen
+
+
+def _read(form: Form, text: str, at: int, size: int, spend: Callable[[int], None]) -> Iterator[Seen]:
+    """What stands there, read as it is; or, if nothing does and an escape is near, with the escapes undone."""
+    found = False
+    for seen in form.read(text, at):
+        found = True
+        yield seen
+    if found or not _LEAD.search(text, at, at + size + 1):
+        return
+    first, last = max(0, at - _VIEWED_BEFORE), min(len(text), at + size + _VIEWED)
+    spend(_VIEW_COST * (last - first))
+    view = View(text, first, last)
+    position = view.position(at)
+    if form.bounded and view.origin(position) < at:
+        position += 1  # it belongs to an escape, behind which the number begins
+    for start, end, certain in form.read(view.text, position):
+        if end < len(view.text) or last == len(text):
+            yield Seen(view.origin(start), view.origin(end), certain)
 
 
 def _word_begins(data: bytes, at: int) -> bool:
@@ -166,9 +201,15 @@ def _word_begins(data: bytes, at: int) -> bool:
     return data[max(0, at - 2) : at - 1] == b"\\" or data[max(0, at - 3) : max(0, at - 2)] == b"%"
 
 
-# What it costs to read a candidate, in characters read as they are.
+# What it costs to read a candidate, in characters read as they are, and a character of it with its escapes undone.
 _TRY_COST = 100
+_VIEW_COST = 10
+_LEAD = re.compile(f"[{re.escape(''.join(sorted(LEADS)))}]")
+# Characters behind a word in which its number, and the escapes of that, may be.
+_SEES = 96
+# Those that are read with their escapes undone: before a number its name, and the longest number.
+_VIEWED_BEFORE, _VIEWED = 72 + LONGEST_ESCAPE, 120
 
 
-def _automaton(literals: dict[bytes, list[tuple[int, Form]]]) -> BytesAhoCorasick | None:
+def _automaton(literals: dict[bytes, list[tuple[int, int, Form]]]) -> BytesAhoCorasick | None:
     return BytesAhoCorasick(list(literals), implementation=Implementation.DFA) if literals else None

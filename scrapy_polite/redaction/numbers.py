@@ -160,7 +160,7 @@ _LABEL = re.compile(
 _LABELLED_PHONE = re.compile(
     rf"(?!(?:19|20)[0-9]{{2}}-[0-9]{{2}}-[0-9]{{2}})"
     rf"(?:\+|%2[bB])?(?:\(|%28)?[0-9](?:(?:{GAP}|[()]|%2[89]){{0,3}}[0-9]){{6,14}}"
-    r"(?![A-WYZa-wyz0-9_]|\.[0-9])"
+    r"(?:[ \u00a0]?(?i:x|ext\.?)[ \u00a0]?[0-9]{1,6})?(?![A-WYZa-wyz0-9_]|\.[0-9])"
 )
 
 
@@ -169,6 +169,25 @@ def _labelled_phones(text: str, at: int) -> Iterator[Seen]:
     match = _LABELLED_PHONE.match(text, label.end()) if label else None
     if match and begins(text, match.start()) == match.start():
         yield Seen(*match.span())
+
+
+# The label may stand behind the number, as in signatures: `416 60 039 fax`, at the end of a line or of an element.
+_SIGNED = re.compile(
+    rf"(?<![A-Za-z0-9_.+,-])(?!(?:19|20)[0-9]{{2}}-[0-9]{{2}}-[0-9]{{2}})(?![0-9]{{1,3}}(?:[ ][0-9]{{3}})+[ -])"
+    rf"(?P<number>\+?\(?[0-9](?:(?:{GAP}|[()]){{0,2}}[0-9]){{6,14}})[ \u00a0-]\Z",
+    re.VERBOSE,
+)
+_SIGNS = frozenset({"fax", "mobile", "phone", "office", "cell", "tel"})
+_LINE_ENDS = re.compile(r"\s{0,3}(?:[\r\n<]|\\{1,8}[rn,]|\Z)")
+
+
+def _signed_phones(text: str, at: int) -> Iterator[Seen]:
+    word = next((word for word in _SIGNS if text[at - len(word) : at].lower() == word), "")
+    if word and _LINE_ENDS.match(text, at):
+        start = at - len(word)
+        match = _SIGNED.search(text, max(0, start - SEES), start)
+        if match:
+            yield Seen(*match.span("number"))
 
 
 def _trimmed(text: str, end: int) -> int:
@@ -186,7 +205,7 @@ NUMBERS: tuple[Form, ...] = (
     Form(
         "us-ssn",
         _ssns,
-        classes("000-00-0000") + classes("000%0a00%0a0000") + classes("000%0F00%0F0000") + classes("000/00/0000"),
+        classes("000-00-0000") + classes("000/00/0000") + classes("000=00=0000", escaped="-"),
     ),
     Form("us-ssn", _ssns_named, words=("ssn", "ssns", "social security")),
     Form("uk-nhs", _nhs_named, words=("nhs", "nhs number", "nhs no")),
@@ -194,8 +213,9 @@ NUMBERS: tuple[Form, ...] = (
         "phone",
         _labelled_phones,
         words=(
-            *("phone", "telephone", "tel", "mobile", "mobile phone", "fax", "cell", "whatsapp", "direct line"),
+            *("phone", "telephone", "tel", "mobile", "mobile phone", "fax", "cell", "whatsapp", "direct line", "desk"),
             *(f"{verb} {whom}" for verb in ("call", "ring", "text", "reach", "phone", "contact") for whom in ("me", "us")),
         ),
     ),
+    Form("phone", _signed_phones, words=tuple(sorted(_SIGNS))),
 )

@@ -24,7 +24,10 @@ _PARSE_COST = 2000
 _LONGEST = 600
 _SEES = 4
 
-_GAP = r"(?:[ \u00a0\u2007\u2010-\u2015\u202f.()+-]|%20|&nbsp;|&\#0?160;|&\#[xX][aA]0;|\\{1,8}u00[aA]0)"
+_GAP = (
+    r"(?:[ \u00a0\u2007\u2010-\u2015\u202f.()+-]|%(?:25)?(?:2[0-9abdeABDE])|&nbsp;|&\#0?(?:160|32|4[0135]);"
+    r"|&\#[xX](?:[aA]0|2[0-9abdABD]);|\\{1,8}(?:u00|x)(?:[aA]0|2[089abdeABDE]))"
+)
 
 # Hard blanks, of which libphonenumber knows none.
 _BLANKS = dict.fromkeys(map(ord, "\u00a0\u2007\u202f"), " ")
@@ -33,7 +36,7 @@ _BLANKS = dict.fromkeys(map(ord, "\u00a0\u2007\u202f"), " ")
 _LEADS = r"""
     (?:
         # Not in the middle of a word, a colour, a decimal, an id or a path.
-        (?<![A-Za-z0-9_\u00aa-\u1fff+\#].) (?<![0-9]\..) (?<![^0-9\s~]/.)
+        (?<![A-Za-z0-9_\u00aa-\u1fff+\#].) (?<![0-9]\..) (?: (?<=\+) | (?<![^0-9\s~]/.) )
         # A letter or digit before it may be the tail of an escape ("\n", "%20").
       | (?<=\\[bfnrtv].) | (?<=%[0-9a-fA-F]{2}.) | (?<=\\u[0-9a-fA-F]{4}.)
     )
@@ -41,7 +44,7 @@ _LEADS = r"""
         (?<=\+)
       | (?<=0) 0? [1-9]
       | (?<=\() (?: \+ | 0{1,2} [1-9] )
-      | (?<=%) 2[bB]
+      | (?<=%) (?:25){0,2} 2[bB]
       | (?<=&) (?: \#0?43 | \#[xX]2[bB] | plus ) ;
       | (?<=\\) (?<!\\\\) \\{0,63} (?:u002|x2)[bB]  # from the first backslash of a run
 """
@@ -51,6 +54,10 @@ _GROUPED = rf" | (?<=[2-9]) [0-9]{{1,3}} {_GAP}{{1,3}} | (?<=\() [2-9][0-9]{{1,3
 _REST = rf"(?: {_GAP}{{0,3}} [0-9] ){{6,15}}".replace("[ \\u", "[\\ \\u")
 
 _DIGITS_END = re.compile(r"[0-9](?![0-9])")
+# Behind the code of a country, and with as many digits as there may be, a number counts also where its range is given to
+# nobody, or newer than the library; where a "+" adds nothing and is no blank, which is behind a blank or a quote.
+_ABROAD = re.compile(r"\+[1-9](?:[^0-9+]{0,3}[0-9]){9,14}\Z")
+_SET_APART = frozenset(" \n\t\r\u00a0>\"'(,;")
 # A day, or the moment of one, in figures (ISO 8601).
 _MOMENT = re.compile(r"(?:19|20)[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])(?![0-9])")
 # How numbers of the North American plan are grouped where they have neither "+" nor zero before them: 3-3-4.
@@ -61,6 +68,8 @@ _SET_OFF = re.compile(r"(?:\+[0-9]{1,3}[ .-]?)?(?:\([0-9]{1,5}\))?[ .-]{0,2}")
 _DECIMAL_BEFORE = re.compile(r"[\s,-]\.\Z")
 _OTHER_BEFORE = re.compile(r"[0-9][ ,]\Z")
 _OTHER_AFTER = re.compile(r"[ ,-]{1,2}\.?[0-9]")
+# RFC 3966 section 5.3, as people write it: `x459`, `ext. 12`.
+_EXTENSION = re.compile(r"[ \u00a0]?(?:x|ext(?:ension|n)?\.?)[ \u00a0]?[0-9]{1,6}(?![A-Za-z0-9_]|\.[0-9])", re.IGNORECASE)
 # A number does not end in the middle of a word or a decimal; scripts without blanks between words begin at U+2000.
 _GOES_ON = re.compile(r"[A-Za-z0-9_\u00aa-\u1fff]|\.[0-9]")
 
@@ -93,13 +102,14 @@ class PhoneFinder:
         first, grouped = (r"[+(0%&\\]", "") if zero else (r"[+(02-9%&\\]", _GROUPED)
         self._candidate = re.compile(f"{first}{_LEADS}{grouped}){_REST}", re.VERBOSE)
 
-        def valid(number: str, region: str) -> bool:
+        def valid(number: str, region: str, unassigned: bool) -> bool:
             try:
-                return phonenumbers.is_valid_number(phonenumbers.parse(number, region))
+                parsed = phonenumbers.parse(number, region)
             except phonenumbers.NumberParseException:
                 return False
+            return phonenumbers.is_valid_number(parsed) or (unassigned and phonenumbers.is_possible_number(parsed))
 
-        self._valid: Callable[[str, str], bool] = valid
+        self._valid: Callable[[str, str, bool], bool] = valid
 
     def find(self, text: str, spend: Callable[[int], None]) -> Iterator[tuple[int, int]]:
         """The spans of the numbers, in order. `spend` is told the cost of each step in characters, and may raise to end
@@ -139,8 +149,12 @@ class PhoneFinder:
             number = unescape(text[start:last]).translate(_BLANKS)
             if sum(c.isdigit() for c in number) < 7:
                 break
-            if number.count("(") != number.count(")") or _GOES_ON.match(text, last) or _is_drawn(text, start, last):
+            extension = _EXTENSION.match(text, last)
+            if number.count("(") != number.count(")") or (_GOES_ON.match(text, last) and not extension):
                 continue
+            if _is_drawn(text, start, last):
+                continue
+            unassigned = _ABROAD.match(number) is not None and (not start or text[start - 1] in _SET_APART)
             # A "+" between digits is how a query string writes a blank.
             number = number[:2] + number[2:].replace("+", " ")
             for region in self._regions:
@@ -149,10 +163,10 @@ class PhoneFinder:
                 if number[0] not in "+0" and region in self._american and not _GROUPED_AS_NANP.fullmatch(number):
                     continue
                 spend(_PARSE_COST)
-                if self._valid(number, region):
+                if self._valid(number, region, unassigned):
                     if escape_over(text, last - 1):
                         break  # what looks like its last digits is an escape
-                    return last
+                    return extension.end() if extension else last
                 if number.startswith("+"):
                     break  # with its country code it is the same number in every region
         return 0

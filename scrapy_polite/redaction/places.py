@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from scrapy_polite.redaction import identifiers
-from scrapy_polite.redaction.forms import END, QUOTE, Form, Seen
+from scrapy_polite.redaction.forms import END, QUOTE, Form, Seen, classes
 from scrapy_polite.redaction.numbers import behind_word
 
 if TYPE_CHECKING:
@@ -23,19 +23,30 @@ _PLACE = re.compile(rf"(?P<one>{_NUMBER})(?:{_BETWEEN}(?P<two>[+-]?[0-9]{{1,3}}\
 _NAMED = re.compile(
     rf"""(?:(?:(?i:(?:(?<![a-z])|(?<=\\[nrt]))(?:lat(?:itude)?|lng|lon(?:g(?:itude)?)?|lat_?l(?:ng|on)|[sd]?ll|cent(?:er|re)
     |[ds]addr|markers?|geo|coord(?:inate)?s|position|icbm|location|point))|Lat(?:itude)?|Lng|Lon(?:gitude)?|LatLng)
-    {QUOTE}?(?:\s{{1,3}}(?:content|value)\s?=|\s{{0,3}}[:=(]|%3[aAdD])\s{{0,3}}{QUOTE}?(?:[\[(]|%5[bB])?\s{{0,3}}
+    {QUOTE}?(?:\s{{1,3}}(?:content|value)\s?=|\s{{0,3}}[:=(]|%3[aAdD])\s{{0,3}}{QUOTE}?(?:(?:[\[(]|%5[bB])\s{{0,3}}{QUOTE}?)?\s{{0,3}}
     |/@|%40)\Z""",
     re.VERBOSE,
 )
+# The same in the text of a page and in arguments, of names that mean nothing else: `<lat>`, `latitude</th><td>`,
+# `"lat", "`, `/lat/`, `latitude is `.
+_SAID = re.compile(
+    rf"""(?:(?<![A-Za-z])|(?<=\\[nrt]))(?i:lat(?:itude)?|lng|lon(?:g(?:itude)?)?|coordinates?){QUOTE}?
+    (?:\s?,\s?{QUOTE}|:?(?:>|(?:</?\w{{1,10}}>){{1,3}})(?:<!\[CDATA\[)?|/|\s(?:(?:is|to|of)\s|\|\sdefault\()?{QUOTE}?)\Z""",
+    re.VERBOSE,
+)
+# Where the map of the web ends (EPSG:3857), in the code of every library of maps: no place of anybody.
+_EDGE = re.compile(r"[+-]?85\.051[12]")
 _BEFORE_DEGREES = re.compile(rf"(?<![\w.])(?P<number>{_NUMBER})\s?(?:\u00b0|&deg;)\Z")
 _DIRECTION = re.compile(r"\s?[NSEWO]\b")
 
 
 def _coordinates(text: str, at: int) -> Iterator[Seen]:
-    # The literal begins with what stands before the number, an escape or a blank included.
-    start = next((i for i in range(at, min(at + 4, len(text))) if _PLACE_BEGINS.match(text, i)), at)
+    # The literal begins with what stands before the number, an escape or a blank included, or behind its sign.
+    start = next((i for i in range(max(0, at - 1), min(at + 4, len(text))) if _PLACE_BEGINS.match(text, i)), at)
     match = _PLACE.match(text, start)
-    if match is None or not _NAMED.search(text, max(0, start - 48), start):
+    if match is None or _EDGE.match(match[0]):
+        return
+    if not any(name.search(text, max(0, start - 48), start) for name in (_NAMED, _SAID)):
         return
     if abs(float(match["one"])) <= 180 and abs(float(match["two"] or 0)) <= 180:
         yield Seen(*match.span())
@@ -87,13 +98,17 @@ def _birth_dates(text: str, at: int) -> Iterator[Seen]:
 # A name ends with a sign, a quote or a bracket, with a blank behind it, or an escape (`%3D`, `%3A`, `%40`, `\\"`).
 _PLACES_IN_CLASSES = tuple(
     f"{before}{sign}{'0' * digits}.0000"
-    for before in ("/", ":", "/ ", ": ", ";", "F", "a", "%00")
+    for before in ("/", ":", "/ ", ": ", ";", "F", "a", "%00", "a ", "z ")
     for sign in ("", "-", "/")
     for digits in (1, 2, 3)
+)
+_ESCAPED_PLACES = tuple(
+    literal for digits in ("0", "00", "000") for literal in classes(f"{digits}=0000", bounded=False, escaped=".")
 )
 
 PLACES: tuple[Form, ...] = (
     Form("coordinates", _coordinates, _PLACES_IN_CLASSES),
+    Form("coordinates", _coordinates, _ESCAPED_PLACES, bounded=False),
     Form("coordinates", _degrees, words=("\u00b0", "&deg;")),
     Form(
         "birth-date",

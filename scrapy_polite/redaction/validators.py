@@ -11,7 +11,18 @@ import re
 from enum import Enum
 from unicodedata import normalize
 
-__all__ = ["Verdict", "measurement_id", "password", "personal_mailbox", "random", "random_likely", "role_mailbox", "varied"]
+__all__ = [
+    "Verdict",
+    "assigned",
+    "made_up",
+    "measurement_id",
+    "password",
+    "personal_mailbox",
+    "random",
+    "random_likely",
+    "role_mailbox",
+    "varied",
+]
 
 # Names after the last dot that are files, not top-level domains: "photo@2x.png", "jquery@3.6.0.min.js".
 _FILES = frozenset({
@@ -69,6 +80,22 @@ def random(value: str) -> Verdict:
     if "/" in value and not (any(c.isupper() for c in value) and any(c.islower() for c in value) and value[0] != "/"):
         return Verdict.REJECT  # a path
     return Verdict.DOUBTFUL
+
+
+# Words, and numbers of versions, joined by hyphens or `_`, or by their capitals: `std-setting-CSRF_COOKIE_AGE`,
+# `django-1-8-16-release-notes`, `convertPrintParameterToInches2`. In what a machine made up letters and digits are mixed.
+_JOINED = re.compile(r"(?:(?:[a-z]{1,20}[0-9]?|[A-Z]{1,20}|[A-Z][a-z]{1,19}|[0-9]{1,3})(?:[_-]{1,2}|\Z)){3,40}")
+_CAMEL = re.compile(r"_?[a-z]{2,20}(?:[A-Z][a-z]{1,20}){2,9}[0-9]{0,2}")
+
+
+def made_up(value: str) -> Verdict:
+    """For loose shapes of what a machine makes up and no person chooses: rejects also names in several words."""
+    return Verdict.REJECT if _JOINED.fullmatch(value) or _CAMEL.fullmatch(value) else random(value)
+
+
+def assigned(value: str) -> Verdict:
+    """For what a name is given: rejects also names in letters that say what they are (`HTTPPasswordMgr`)."""
+    return Verdict.REJECT if value.isalpha() and "passw" in value.lower() else random(value)
 
 
 # The part of a key that is the same in all of its kind.

@@ -58,7 +58,7 @@ def _assigned(kind: str, exposure: Exposure, words: str, length: str, bare: str 
     """A value that a name is given, right behind it; `bare`: with nothing but a blank between, too."""
     return Rule(
         kind, "any", exposure, (), _VALUE % (length, length), "https://cwe.mitre.org/data/definitions/798.html",
-        validators.random, words=words, gap=_GIVEN % bare, left="", right=r"(?![\w+/]|-(?!->))", confidence="doubtful",
+        validators.assigned, words=words, gap=_GIVEN % bare, left="", right=r"(?![\w+/]|-(?!->))", confidence="doubtful",
     )  # fmt: skip
 
 
@@ -148,10 +148,18 @@ RULES: tuple[Rule, ...] = (
     _number("heap-app-id", "Heap", "heap.load", "[0-9]{8,10}", "https://developers.heap.io/docs/web"),
     _number("hotjar-id", "Hotjar", "hjid", "[0-9]{6,7}", "https://help.hotjar.com/hc/en-us/articles/115011639927"),
     _near("csrf-token", "any", "transient", "csrf|xsrf|authenticity_token|requestverificationtoken",
-        r"(?:[\w-]{20,180}|[A-Za-z0-9+/]{42,130}={1,2})",
-        "https://cheatsheetseries.owasp.org/cheatsheets/Cross-Site_Request_Forgery_Prevention_Cheat_Sheet.html"),
-    _near("session-id", "any", "transient", "session_id|sess_id|phpsessid|jsessionid|asp.net_sessionid", r"[\w-]{20,64}",
-        "https://owasp.org/www-community/attacks/Session_hijacking_attack"),
+        r"(?:[A-Za-z0-9+/]{42,130}={1,2}|[\w-]{20,180})",
+        "https://cheatsheetseries.owasp.org/cheatsheets/Cross-Site_Request_Forgery_Prevention_Cheat_Sheet.html",
+        validators.made_up),
+    _near("session-id", "any", "transient", "session_id|sess_id|ci_session|phpsessid|jsessionid|asp.net_sessionid",
+        r"[\w-]{20,64}", "https://owasp.org/www-community/attacks/Session_hijacking_attack", validators.made_up),
+    # The id, and its HMAC-SHA-256 in Base64, both in cookies; in most pages `s%3A...`.
+    _near("express-session", "Express", "transient", "connect_sid|express_session|session_id",
+        r"s:[\w-]{20,64}\.[A-Za-z0-9+/]{42,44}", "https://github.com/expressjs/session#readme", validators.made_up),
+    # User, time, token and HMAC, behind a name that ends with a hash.
+    _near("wordpress-session", "WordPress", "transient", "wordpress_logged_in|wordpress_sec",
+        r"[\w.@+*-]{1,60}\|[0-9]{10}\|[A-Za-z0-9]{20,64}\|[0-9a-f]{32,64}",
+        "https://developer.wordpress.org/reference/functions/wp_parse_auth_cookie/", validators.varied),
     _assigned("api-key", "secret", "api_key|app_key|x-api-key", "12,150"),
     _assigned("client-secret", "secret", "client_secret|app_secret|secret_key|api_secret|secret", "12,150"),
     _assigned("access-token", "secret", "access_token|auth_token|refresh_token|id_token", "16,1000"),

@@ -18,6 +18,11 @@ RULES: tuple[Rule, ...] = (
         left=r"(?:(?<![\w-])|(?<=<!--))", right=r"(?![\w-])",
     ),
     Rule(
+        # A cookie (`laravel_session`, `XSRF-TOKEN`): Base64 of `{"iv":"`, and the rest of what was encrypted.
+        "laravel-session", "Laravel", "transient", ("eyJpdiI6I",), r"eyJpdiI6I[A-Za-z0-9+/]{100,8192}={0,2}",
+        "https://laravel.com/docs/encryption", validators.varied, right=BASE64,
+    ),
+    Rule(
         # RFC 7468; before it, headers as of RFC 1421 ("Proc-Type: 4,ENCRYPTED"). The lines around it stay.
         "private-key", "any", "secret", ("PRIVATE KEY-----", "PRIVATE KEY BLOCK-----"),
         r"PRIVATE KEY(?: BLOCK)?-----\s{1,8}(?:[A-Z][A-Za-z-]{1,20}: [^\r\n<>]{1,100}\s{1,4}){0,4}"
