@@ -91,16 +91,16 @@ class Matcher:
     """
 
     __slots__ = (
-        "_back", "_back_inner", "_begun", "_head", "_inner", "_judges", "_left", "_seen", "_shape", "_sought", "_unless",
+        "_back", "_back_inner", "_begun", "_head", "_inner", "_judges", "_seen", "_shape", "_sought", "_unless",
         "_unproved", "_words",
-        "alone", "before", "bounds", "head", "kinds", "longest", "refused", "rule", "slashes",
+        "alone", "before", "bounds", "head", "kinds", "left", "longest", "refused", "rule", "slashes",
     )  # fmt: skip
 
     def __init__(self, *rules: Rule) -> None:
         self.rule = rule = rules[0]
         whole = f"{rule.gap}(?P<value>{rule.left}{rule.shape}{rule.right})" if rule.gap else rule.left + rule.shape + rule.right
         self._shape = re.compile(whole, re.ASCII)
-        self._left = re.compile(rule.left if rule.anchors else "", re.ASCII)
+        self.left = re.compile(rule.left if rule.anchors else "", re.ASCII)
         # Compiled when it is first asked for: most rules never are.
         self._head: re.Pattern[str] | None = None
         self._seen = max(map(len, rule.anchors), default=0) + _HEAD
@@ -122,7 +122,7 @@ class Matcher:
         self.before = rule.before
         self.slashes = rule.back.startswith("//")
         # What does not stand right before the anchor.
-        self.refused = frozenset(c for c in _SIGNS if rule.back and not self._left.match(c, 1))
+        self.refused = frozenset(c for c in _SIGNS if rule.back and not self.left.match(c, 1))
         # Nothing of what is right before it may be part of a word.
         self.alone = bool(rule.anchors) and rule.left.startswith("(?<![A-Za-z0-9_])")
         # What is, unescaped, in no value of it, nor in what it must stand behind.
@@ -155,7 +155,7 @@ class Matcher:
         if (
             at
             and (text[at - 1] in WORD)
-            and self._left.match(text, at) is None
+            and self.left.match(text, at) is None
             and (not reading.escapes(max(0, at - LONGEST_ESCAPE), at - 1) or escape_over(text, at - 1) is None)
         ):
             return True
