@@ -17,7 +17,7 @@ from scrapy_polite.redaction import acting
 from scrapy_polite.redaction.acting import replacement
 from scrapy_polite.redaction.anchors import Anchors, Hit
 from scrapy_polite.redaction.contexts import context
-from scrapy_polite.redaction.escapes import LONGEST_ESCAPE, escape_over, unescaped_start
+from scrapy_polite.redaction.escapes import escape_over, may_end_escape, unescaped_start
 from scrapy_polite.redaction.forms import Forms
 from scrapy_polite.redaction.matching import SEEN_BEFORE, Budget, OverBudget, Reading, confirm, matchers
 from scrapy_polite.redaction.media import MEDIA, end_of_media
@@ -202,7 +202,7 @@ class Redactor:
             # No escape is cut: not the one in which it begins, nor the one in which it ends.
             begun = escape_over(text, end - 1)
             add(kind, unescaped_start(text, start), max(end, begun[1]) if begun else end, "likely")
-        hits = sorted(self._worth_a_try(reading), key=_place)
+        hits = sorted(self._worth_a_try(text), key=_place)
         for hit in hits:
             attempt(hit, hit.rules)
         if self._phones:
@@ -231,10 +231,9 @@ class Redactor:
             findings = _merged([*findings, *fresh], self._order)
         return tuple(findings)
 
-    def _worth_a_try(self, reading: Reading) -> Iterator[Hit]:
+    def _worth_a_try(self, text: str) -> Iterator[Hit]:
         """Where a rule is to be tried: not in the Base64 of a picture, a font or a film, in which anything may stand, nor
         behind what stands before no value."""
-        text = reading.text
         media = (len(self._matchers),)
         skipped = 0
         refused: dict[tuple[int, ...], frozenset[str]] = {}
@@ -254,7 +253,7 @@ class Redactor:
                 and at
                 and signs
                 and (text[at - 1] in signs or (len(rules) == 1 and self._matchers[rules[0]].left.match(text, at) is None))
-                and (not reading.escapes(max(0, at - LONGEST_ESCAPE), at - 1) or escape_over(text, at - 1) is None)
+                and (not may_end_escape(text, at - 1) or escape_over(text, at - 1) is None)
             ):
                 continue
             yield hit

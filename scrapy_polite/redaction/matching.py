@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from scrapy_polite.redaction.escapes import LEADS, LONGEST_ESCAPE, escape_over
+from scrapy_polite.redaction.escapes import LEADS, LONGEST_ESCAPE, escape_over, is_ampersand
 from scrapy_polite.redaction.reading import ENDS_BLOCK, ENDS_TOKEN, LEAD, WORD, Budget, OverBudget, Reading
 from scrapy_polite.redaction.rules import regexes, words
 from scrapy_polite.redaction.validators import Verdict
@@ -305,5 +305,5 @@ def _goes_on(matcher: Matcher, text: str, start: int, end: int | None = None) ->
 
 
 def _touched(text: str, start: int, end: int) -> bool:
-    """True if an escape begins right after the value, or one may cover its beginning or end right before it."""
-    return (end < len(text) and text[end] in LEADS) or LEAD.search(text, max(0, start - LONGEST_ESCAPE), end) is not None
+    """True if an escape that is no `&` begins right after the value, or one may cover its beginning or end right before it."""
+    return (end < len(text) and text[end] in LEADS and not is_ampersand(text, end)) or LEAD.search(text, max(0, start - LONGEST_ESCAPE), end) is not None
