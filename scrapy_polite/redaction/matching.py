@@ -93,7 +93,7 @@ class Matcher:
     __slots__ = (
         "_back", "_back_inner", "_begun", "_head", "_inner", "_judges", "_seen", "_shape", "_sought", "_unless",
         "_unproved", "_words",
-        "alone", "before", "bounds", "head", "kinds", "left", "longest", "refused", "rule", "slashes",
+        "alone", "before", "bounds", "head", "kinds", "left", "longest", "plain", "refused", "rule", "slashes",
     )  # fmt: skip
 
     def __init__(self, *rules: Rule) -> None:
@@ -121,6 +121,8 @@ class Matcher:
         self._sought = self.longest if self.longest <= _MOST_SOUGHT else least
         self.before = rule.before
         self.slashes = rule.back.startswith("//")
+        # An ampersand ends its values and stands nowhere in what it reads.
+        self.plain = not (self.across or rule.words or rule.back or "&" in regexes.alphabet(regexes.parse(rule.shape)))
         # What does not stand right before the anchor.
         self.refused = frozenset(c for c in _SIGNS if rule.back and not self.left.match(c, 1))
         # Nothing of what is right before it may be part of a word.
@@ -266,6 +268,10 @@ def confirm(matcher: Matcher, reading: Reading, at: int, plain: bool) -> tuple[S
         start, end = max(0, at - before * reach - LONGEST_ESCAPE), min(len(text), at + longest * reach)
         if plain and not reading.escapes(start, end):
             return spans  # no escape is near
+        if plain and matcher.plain and reach == 1:
+            ampersand = text.find("&amp;", at, end)
+            if ampersand > 0 and is_ampersand(text, ampersand) and not reading.escapes(start, ampersand - 1):
+                return spans  # nor before the sign that ends all that it could be
         if before and not matcher.rule.words:
             # Nothing further left is of a value.
             for sign in matcher.bounds:
@@ -306,4 +312,6 @@ def _goes_on(matcher: Matcher, text: str, start: int, end: int | None = None) ->
 
 def _touched(text: str, start: int, end: int) -> bool:
     """True if an escape that is no `&` begins right after the value, or one may cover its beginning or end right before it."""
-    return (end < len(text) and text[end] in LEADS and not is_ampersand(text, end)) or LEAD.search(text, max(0, start - LONGEST_ESCAPE), end) is not None
+    return (end < len(text) and text[end] in LEADS and not is_ampersand(text, end)) or LEAD.search(
+        text, max(0, start - LONGEST_ESCAPE), end
+    ) is not None
