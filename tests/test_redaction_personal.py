@@ -507,3 +507,13 @@ def test_hostile_text_costs_little(attack: str) -> None:
 def test_secrets_alone_do_not_look_for_persons() -> None:
     text = " ".join(WORDS.get(kind, "") + value for kind, value in made_up_people().items())
     assert Redactor(PRESETS["secrets"]).text(text).text == text
+
+
+@pytest.mark.parametrize(
+    "mailbox",
+    [r"j\u{6f}@oak.example", "j&#111;@oak.example", "jo@2x.png.example", "jo@2x.example", r"jo@2x.png\u002eoak.example"],
+)
+def test_what_ends_a_look_early_hides_no_mailbox(mailbox: str) -> None:
+    for text in (mailbox, f'"{mailbox}"', f"}}@media {{}} {mailbox} @2x.png,"):
+        assert replacement("email") in STRICT.text(text).text, text
+        assert "oak" not in STRICT.text(text).text

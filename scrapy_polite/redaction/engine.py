@@ -17,9 +17,9 @@ from scrapy_polite.redaction import acting
 from scrapy_polite.redaction.acting import replacement
 from scrapy_polite.redaction.anchors import Anchors, Hit
 from scrapy_polite.redaction.contexts import context
-from scrapy_polite.redaction.escapes import escape_over, unescaped_start
+from scrapy_polite.redaction.escapes import escape_over, may_end_escape, unescaped_start
 from scrapy_polite.redaction.forms import Forms
-from scrapy_polite.redaction.matching import SEEN_BEFORE, Budget, Matcher, OverBudget, Reading, confirm
+from scrapy_polite.redaction.matching import SEEN_BEFORE, Budget, OverBudget, Reading, confirm, matchers
 from scrapy_polite.redaction.media import MEDIA, end_of_media
 from scrapy_polite.redaction.personal import FORMS, REACH
 from scrapy_polite.redaction.phones import PhoneFinder
@@ -91,10 +91,10 @@ class Redactor:
     def __init__(self, policy: Policy, budget: Budget | None = None) -> None:
         self.policy = policy
         self._budget = budget or Budget()
-        self._matchers = [Matcher(rule) for rule in (*RULES, *policy.rules) if policy.wants(rule.kind)]
+        self._matchers = matchers(rule for rule in (*RULES, *policy.rules) if policy.wants(rule.kind))
         self._anchors = Anchors([*(matcher.rule for matcher in self._matchers), MEDIA])
         self._longest = max((matcher.longest for matcher in self._matchers), default=0)
-        self._order = {matcher.rule.kind: number for number, matcher in enumerate(self._matchers)}
+        self._order = {kind: number for number, kind in enumerate(kind for matcher in self._matchers for kind in matcher.kinds)}
         # How far before an anchor the value, and what a rule sees before it, can begin.
         self._farthest = max((matcher.before for matcher in self._matchers), default=0) + SEEN_BEFORE
         self._forms = Forms([form for form in FORMS if policy.wants(form.kind)])
@@ -193,7 +193,7 @@ class Redactor:
                 if glued and matcher.alone:
                     continue
                 for span in confirm(matcher, reading, hit.at, hit.plain):
-                    add(matcher.rule.kind, span.start, span.end, _CONFIDENCE[span.verdict])
+                    add(span.kind, span.start, span.end, _CONFIDENCE[span.verdict])
 
         text = reading.text
         for kind, start, end in elsewhere:
@@ -202,10 +202,9 @@ class Redactor:
             # No escape is cut: not the one in which it begins, nor the one in which it ends.
             begun = escape_over(text, end - 1)
             add(kind, unescaped_start(text, start), max(end, begun[1]) if begun else end, "likely")
-        hits = sorted(self._outside_media(text), key=_place)
+        hits = sorted(self._worth_a_try(text), key=_place)
         for hit in hits:
             attempt(hit, hit.rules)
-        far = [hit for hit in hits if any(self._matchers[index].longest > _NEAR for index in hit.rules)]
         if self._phones:
             for start, end in self._phones.find(text, reading.spend):
                 add("phone", start, end, "certain")
@@ -214,6 +213,7 @@ class Redactor:
         findings = fresh = _merged(found, self._order)
         # What was glued to a value, and no value for that, stands alone when that is gone: it is looked for until
         # nothing is found, so that a second pass over the result would find nothing either.
+        far = [hit for hit in hits if any(self._matchers[index].longest > _NEAR for index in hit.rules)] if fresh else []
         while fresh and all(finding.action != "drop" for finding in fresh):
             found.clear()
             spans = [(span.start, span.end) for span in fresh]
@@ -231,17 +231,32 @@ class Redactor:
             findings = _merged([*findings, *fresh], self._order)
         return tuple(findings)
 
-    def _outside_media(self, text: str) -> Iterator[Hit]:
-        """Where a rule is to be tried: not in the Base64 of a picture, a font or a film, in which anything may stand."""
-        media = len(self._matchers)
+    def _worth_a_try(self, text: str) -> Iterator[Hit]:
+        """Where a rule is to be tried: not in the Base64 of a picture, a font or a film, in which anything may stand, nor
+        behind what stands before no value."""
+        media = (len(self._matchers),)
         skipped = 0
+        refused: dict[tuple[int, ...], frozenset[str]] = {}
         for hit in self._anchors.hits(text):
-            if hit.at < skipped:
+            at, plain, rules = hit
+            if at < skipped:
                 continue
-            if hit.rules == (media,):
-                skipped = end_of_media(text, hit.at)
-            else:
-                yield hit
+            if rules == media:
+                skipped = end_of_media(text, at)
+                continue
+            # `{}@media`, `12@2x.png`: what stands there says that there is no value, and costs little to look at.
+            signs = refused.get(rules)
+            if signs is None:
+                signs = refused[rules] = frozenset.intersection(*(self._matchers[index].refused for index in rules))
+            if (
+                plain
+                and at
+                and signs
+                and (text[at - 1] in signs or (len(rules) == 1 and self._matchers[rules[0]].left.match(text, at) is None))
+                and (not may_end_escape(text, at - 1) or escape_over(text, at - 1) is None)
+            ):
+                continue
+            yield hit
 
     def _beside(
         self, reading: Reading, hits: Sequence[Hit], far: Sequence[Hit], spans: Sequence[tuple[int, int]]

@@ -13,7 +13,17 @@ import re
 from bisect import bisect_right
 from html.entities import html5
 
-__all__ = ["LEADS", "LONGEST_ESCAPE", "View", "escape_over", "spellings", "unescape", "unescaped_start"]
+__all__ = [
+    "LEADS",
+    "LONGEST_ESCAPE",
+    "View",
+    "escape_over",
+    "is_ampersand",
+    "may_end_escape",
+    "spellings",
+    "unescape",
+    "unescaped_start",
+]
 
 # Characters with which every escape begins.
 LEADS = frozenset("\\%&")
@@ -131,6 +141,24 @@ def escape_over(page: str, at: int) -> tuple[int, int] | None:
         else:
             position = match.end()
     return None
+
+
+def may_end_escape(page: str, at: int) -> bool:
+    """False if the character at `at` can be the last of no escape, by a look at it and the one before."""
+    sign = page[at]
+    return sign not in _ENDS_NONE and (sign != "}" or (at > 0 and page[at - 1] in "0123456789abcdefABCDEF"))
+
+
+# White space and signs with which no form of escape ends.
+_ENDS_NONE = frozenset(" \t\r\n\f()[]{<>,!?#$*|^")
+
+
+def is_ampersand(page: str, at: int) -> bool:
+    """True if `&amp;` stands at `at`, and is no part of a longer escape (`&amp;quot;`): read in either way, it is a `&`."""
+    if not page.startswith("&amp;", at):
+        return False
+    match = _ESCAPE.match(page, at)
+    return match is not None and match.end() == at + 5
 
 
 def unescaped_start(page: str, at: int) -> int:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
-from scrapy_polite.redaction.escapes import LEADS, LONGEST_ESCAPE, escape_over
+from scrapy_polite.redaction.escapes import LEADS, LONGEST_ESCAPE, escape_over, is_ampersand
 from scrapy_polite.redaction.reading import ENDS_BLOCK, ENDS_TOKEN, LEAD, WORD, Budget, OverBudget, Reading
 from scrapy_polite.redaction.rules import regexes, words
 from scrapy_polite.redaction.validators import Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from scrapy_polite.redaction.rules import Rule
 
-__all__ = ["SEEN_BEFORE", "Budget", "Matcher", "OverBudget", "Reading", "Span", "confirm"]
+__all__ = ["SEEN_BEFORE", "Budget", "Matcher", "OverBudget", "Reading", "Span", "confirm", "matchers"]
 
 # Characters that a rule sees before its value (`unless`).
 SEEN_BEFORE = 80
@@ -24,8 +27,8 @@ _SEEN_BEHIND = 4
 
 # From this length on, a view ends where the token does, and not where the shape could at most.
 _LONG = 300
-# A slash, or what may be one written as an escape.
-_SLASH = re.compile(r"/|2[fF]|47|sol|057")
+# What may be a slash, or two, written as an escape.
+_ESCAPED_SLASH = re.compile(r"2[fF]|47|sol|057|\\/")
 _ENDS_ANY = frozenset(" \"'<>`,\n\t")
 # What is in no value, whatever its rule. A view that meets none of it and is still too short is made again, larger.
 _IN_VALUE = r"\w.+/='\u0300-\u036f-"
@@ -49,13 +52,16 @@ def _in_token(text: str, start: int, end: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What stands from `start` to `end` in what was read has the shape; the validator's verdict on it."""
+    """What stands from `start` to `end` in what was read has the shape; the validator's verdict on it, as one of a kind."""
 
     start: int
     end: int
     verdict: Verdict
+    kind: str
 
 
+# Signs of ASCII but the hyphen, which stands before a value where it ends the beginning of a comment.
+_SIGNS = [chr(code) for code in range(128) if not chr(code).isalnum() and chr(code) != "-"]
 # Characters of the longest values that are looked for whole.
 _MOST_SOUGHT = 512
 # Characters behind an anchor that show nearly always that no value begins there.
@@ -89,23 +95,23 @@ def _head(rule: Rule) -> re.Pattern[str]:
 
 
 class Matcher:
-    """One rule, compiled.
+    """One rule, compiled, or several that differ by nothing but their kind and validator.
 
     `longest`: characters from its anchor to the end of a value, at most; `before`: those that count in front of it; `head`:
     those that may stand between the anchor and the value, some of them as escapes, and end none.
     """
 
     __slots__ = (
-        "_back", "_back_inner", "_begun", "_head", "_inner", "_left", "_seen", "_shape", "_sought", "_unless",
-        "_unproved", "_validator", "_words",
-        "alone", "before", "bounds", "head", "longest", "rule", "slashes",
+        "_back", "_back_inner", "_begun", "_head", "_inner", "_judges", "_seen", "_shape", "_sought", "_unless",
+        "_unproved", "_words",
+        "alone", "before", "bounds", "head", "kinds", "left", "longest", "plain", "refused", "rule", "slashes",
     )  # fmt: skip
 
-    def __init__(self, rule: Rule) -> None:
-        self.rule = rule
+    def __init__(self, *rules: Rule) -> None:
+        self.rule = rule = rules[0]
         whole = f"{rule.gap}(?P<value>{rule.left}{rule.shape}{rule.right})" if rule.gap else rule.left + rule.shape + rule.right
         self._shape = re.compile(whole, re.ASCII)
-        self._left = re.compile(rule.left if rule.anchors else "", re.ASCII)
+        self.left = re.compile(rule.left if rule.anchors else "", re.ASCII)
         # Compiled when it is first asked for: most rules never are.
         self._head: re.Pattern[str] | None = None
         self._seen = max(map(len, rule.anchors), default=0) + _HEAD
@@ -116,7 +122,8 @@ class Matcher:
         self._back = re.compile(rule.back, re.ASCII) if rule.back else None
         self._back_inner = self._back is not None and "value" in self._back.groupindex
         self._unless = re.compile(rule.unless) if rule.unless else None
-        self._validator = rule.validator
+        self._judges = [(each.kind, each.validator) for each in rules]
+        self.kinds = [each.kind for each in rules]
         self._unproved = Verdict(rule.confidence)
         self._words = words.expression(rule.words) if rule.words else None
         least, most = regexes.width(regexes.parse(rule.shape))
@@ -125,6 +132,10 @@ class Matcher:
         self._sought = self.longest if self.longest <= _MOST_SOUGHT else least
         self.before = rule.before
         self.slashes = rule.back.startswith("//")
+        # An ampersand ends its values and stands nowhere in what it reads.
+        self.plain = not (self.across or rule.words or rule.back or "&" in regexes.alphabet(regexes.parse(rule.shape)))
+        # What does not stand right before the anchor.
+        self.refused = frozenset(c for c in _SIGNS if rule.back and not self.left.match(c, 1))
         # Nothing of what is right before it may be part of a word.
         self.alone = bool(rule.anchors) and rule.left.startswith("(?<![A-Za-z0-9_])")
         # What is, unescaped, in no value of it, nor in what it must stand behind.
@@ -157,7 +168,7 @@ class Matcher:
         if (
             at
             and (text[at - 1] in WORD)
-            and self._left.match(text, at) is None
+            and self.left.match(text, at) is None
             and (not reading.escapes(max(0, at - LONGEST_ESCAPE), at - 1) or escape_over(text, at - 1) is None)
         ):
             return True
@@ -201,8 +212,9 @@ class Matcher:
             end -= 2  # the end of a comment, whose hyphens look like a token's
         if self._words and _in_token(text, start, end):
             return ()
-        verdict = self._validator(text[start:end]) if self._validator else self._unproved
-        return () if verdict is Verdict.REJECT else (Span(start, end, verdict),)
+        value = text[start:end]
+        verdicts = [(kind, validator(value) if validator else self._unproved) for kind, validator in self._judges]
+        return tuple(Span(start, end, verdict, kind) for kind, verdict in verdicts if verdict is not Verdict.REJECT)
 
     def _word_before(self, text: str, start: int) -> bool:
         # What is put in place of a value ends with "~" and may be shorter or longer: nothing is seen beyond it.
@@ -237,6 +249,12 @@ class Matcher:
         return tuple(found)
 
 
+def matchers(rules: Iterable[Rule]) -> list[Matcher]:
+    """The rules, compiled, in order; those in a row that look alike are one, so that each place is read once for them."""
+    alike = groupby(rules, lambda rule: replace(rule, kind="", exposure="secret", validator=None))
+    return [Matcher(*of) for _, of in alike]
+
+
 def confirm(matcher: Matcher, reading: Reading, at: int, plain: bool) -> tuple[Span, ...]:
     """What has the shape at this anchor, in offsets of the text.
 
@@ -246,8 +264,10 @@ def confirm(matcher: Matcher, reading: Reading, at: int, plain: bool) -> tuple[S
     reading.spend(_TRY_COST)
     if plain and matcher.rule.back and (not at or text[at - 1] in _ENDS_ANY):
         return ()  # of what must stand before the anchor nothing does
-    if plain and matcher.slashes and _SLASH.search(text, max(0, at - matcher.before), at) is None:
-        return ()
+    if plain and matcher.slashes:
+        since = max(0, at - matcher.before)
+        if text.rfind("//", since, at) < 0 and _ESCAPED_SLASH.search(text, since, at) is None:
+            return ()
     spans: tuple[Span, ...] = ()
     if plain:
         spans = matcher.match(text, at)
@@ -261,6 +281,10 @@ def confirm(matcher: Matcher, reading: Reading, at: int, plain: bool) -> tuple[S
         start, end = max(0, at - before * reach - LONGEST_ESCAPE), min(len(text), at + longest * reach)
         if plain and not reading.escapes(start, end):
             return spans  # no escape is near
+        if plain and matcher.plain and reach == 1:
+            ampersand = text.find("&amp;", at, end)
+            if ampersand > 0 and is_ampersand(text, ampersand) and not reading.escapes(start, ampersand - 1):
+                return spans  # nor before the sign that ends all that it could be
         if before and not matcher.rule.words:
             # Nothing further left is of a value.
             for sign in matcher.bounds:
@@ -286,7 +310,7 @@ def confirm(matcher: Matcher, reading: Reading, at: int, plain: bool) -> tuple[S
             break
         reach *= 2
     return tuple(
-        Span(view.origin(span.start), view.origin(span.end), span.verdict)
+        Span(view.origin(span.start), view.origin(span.end), span.verdict, span.kind)
         for span in matcher.match(view.text, position)
         if not (span.end == len(view.text) and beyond)
     )
@@ -300,5 +324,7 @@ def _goes_on(matcher: Matcher, text: str, start: int, end: int | None = None) ->
 
 
 def _touched(text: str, start: int, end: int) -> bool:
-    """True if an escape begins right after the value, or one may cover its beginning or end right before it."""
-    return (end < len(text) and text[end] in LEADS) or LEAD.search(text, max(0, start - LONGEST_ESCAPE), end) is not None
+    """True if an escape that is no `&` begins right after the value, or one may cover its beginning or end right before it."""
+    return (end < len(text) and text[end] in LEADS and not is_ampersand(text, end)) or LEAD.search(
+        text, max(0, start - LONGEST_ESCAPE), end
+    ) is not None

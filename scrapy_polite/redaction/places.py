@@ -99,7 +99,7 @@ def _birth_dates(text: str, at: int) -> Iterator[Seen]:
 _PLACES_IN_CLASSES = tuple(
     f"{before}{sign}{'0' * digits}.0000"
     for before in ("/", ":", "/ ", ": ", ";", "F", "a", "%00", "a ", "z ")
-    for sign in ("", "-", "/")
+    for sign in ("", "-")  # any other has the class "/", which stands before the number by itself
     for digits in (1, 2, 3)
 )
 _ESCAPED_PLACES = tuple(

@@ -23,6 +23,8 @@ _MARKS = "\u0300-\u036f"
 _LETTER = rf"(?:[^\W_]|[{_MARKS}])"
 _LABEL = rf"[^\W_](?:(?:[^\W_]|[{_MARKS}-]){{0,61}}{_LETTER})?"
 _MAIL = rf"(?u:{_AT}(?:{_LABEL}{_DOT}){{1,126}}(?:[^\W\d_]|[{_MARKS}]){{2,63}}(?![^\W\d_]|[{_MARKS}]))"
+# `photo@2x.png"` is the one thing with an @ that pages are full of; its validator would say the same, after more work.
+_MAIL_LEFT = rf"""(?u:(?<=[\w.+{_MARKS}-]))(?!@[0-9]x\.(?:png|jpe?g|webp|avif|gif|svg)["'),\s])"""
 # `O'Brien`: the only apostrophe that names have at their beginning.
 _MAIL_BACK = rf"(?u:(?:(?<![\w.+'-])[OoDd]')?(?<![\w+{_MARKS}])[\w+](?:[\w.+{_MARKS}-]{{0,319}})?)\Z"
 # "https://user:password@host/" is no mailbox; in JSON the slashes may be escaped.
@@ -37,7 +39,7 @@ def _mail(kind: str, validator: Callable[[str], Verdict]) -> Rule:
     anchors = ("@", "\uff20", "\ufe6b")
     return Rule(
         kind, "mail", "personal", anchors, _MAIL, source, validator,
-        left="", right="", back=_MAIL_BACK, before=320, unless=_USER_INFO, longest=320,
+        left=_MAIL_LEFT, right="", back=_MAIL_BACK, before=320, unless=_USER_INFO, longest=320,
     )  # fmt: skip
 
 
