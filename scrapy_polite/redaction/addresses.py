@@ -67,9 +67,9 @@ def _v4(text: str, at: int) -> Iterator[Seen]:
     if match[0].endswith(".0") and _NETWORK_AFTER.match(text, match.end()):
         return
     numbers = [int(number) for number in match[0].split(".")]
-    if _PATH_BEFORE.search(text, max(0, start - 2), start):
-        if text[match.end() : match.end() + 1] != "/" or sum(number > 99 for number in numbers) < _HUNDREDS:
-            return
+    in_a_path = _PATH_BEFORE.search(text, max(0, start - 2), start)
+    if in_a_path and (text[match.end() : match.end() + 1] != "/" or sum(number > 99 for number in numbers) < _HUNDREDS):
+        return
     if max(numbers) < 100 and _TITLE_AFTER.match(text, match.end()):
         return
     if max(numbers) < 32 and (
