@@ -58,7 +58,7 @@ def test_while_none_answers_no_site_is_held_and_nothing_is_lost(tmp_path: Path) 
     with name_server_in_a_thread("127.0.0.1", script) as dns, Server(address="0.0.0.0") as server:
         settings = limits(20.0) | ports(server) | {"POLITE_DNS_SERVERS": [dns], "POLITE_DNS_TIMEOUT": 0.5, "RETRY_TIMES": 0}
         with start(SPIDER.format(hosts=HOSTS, port=server.port), tmp_path, **settings) as running:
-            running.until(lambda: "This machine's name servers do not answer, for any name since" in running.log)
+            running.until(lambda: "This machine's name servers do not answer, for any name since" in running.log, 60)
             script.faults.clear()
             done = running.end(90)
     assert len(done.urls()) == 8, done.log

@@ -280,7 +280,7 @@ def test_what_does_not_fit_into_a_store_is_told_its_errback_and_costs_no_other_r
 
 
 def test_what_a_killed_run_had_taken_is_said_and_waited_for(tmp_path: Path) -> None:
-    """Its lease here is shorter than that of a real run, which is a minute."""
+    """Its lease ends here as soon as that is said, and not after a minute."""
     allow = [False]
 
     def answer(arrival: Arrival) -> Answer:
@@ -292,11 +292,15 @@ def test_what_a_killed_run_had_taken_is_said_and_waited_for(tmp_path: Path) -> N
         store = store_of(tmp_path)
         store.release("site:127.0.0.1")
         store.hasten_deferred("site:127.0.0.1")
-        assert len(store.take_deferred("scrapybot/test", "gone.1", 10, 8.0)) == 5
+        assert len(store.take_deferred("scrapybot/test", "gone.1", 10, LEASE)) == 5
         allow[0] = True
         server.arrivals.clear()
-        done = crawl(BROAD.format(count=0, urls=[]), tmp_path, **settings)
-        assert "Not taken up: 5 requests, still marked as taken by a run that was last heard of " in done.log
+        with start(BROAD.format(count=0, urls=[]), tmp_path, **settings) as running:
+            running.until(
+                lambda: "Not taken up: 5 requests, still marked as taken by a run that was last heard " in running.log
+            )
+            store.renew_deferred("gone.1", 3.0)
+            done = running.end(60)
         assert paths(server) == Counter({f"/{n}": 1 for n in range(5)}), done.log
         assert done.stats["finish_reason"] == "finished"
         assert store.deferred() == []
