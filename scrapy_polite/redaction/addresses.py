@@ -67,8 +67,8 @@ def _v4(text: str, at: int) -> Iterator[Seen]:
     if match[0].endswith(".0") and _NETWORK_AFTER.match(text, match.end()):
         return
     numbers = [int(number) for number in match[0].split(".")]
-    in_a_path = _PATH_BEFORE.search(text, max(0, start - 2), start)
-    if in_a_path and (text[match.end() : match.end() + 1] != "/" or sum(number > 99 for number in numbers) < _HUNDREDS):
+    in_path = text[match.end() : match.end() + 1] == "/" and sum(number > 99 for number in numbers) >= _HUNDREDS
+    if not in_path and _PATH_BEFORE.search(text, max(0, start - 2), start):
         return
     if max(numbers) < 100 and _TITLE_AFTER.match(text, match.end()):
         return
