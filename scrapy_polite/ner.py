@@ -86,7 +86,7 @@ def require_packages(options: NerOptions) -> None:
     missing = [name for name in needed if not _installed(name)]
     if missing:
         raise ValueError(
-            f"POLITE_NER = {options.model!r}: {', '.join(missing)} is not installed. The extra [ner] brings Presidio and spaCy "
+            f"POLITE_NER = {options.model!r}: not installed: {', '.join(missing)}. The extra [ner] brings Presidio and spaCy "
             f"({INSTALL}); the model is a package of its own, which is never downloaded by a crawl"
         )
 

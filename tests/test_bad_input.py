@@ -193,9 +193,13 @@ def test_a_name_that_does_not_exist(home: Path, world: World) -> None:
     assert "(nxdomain)" in line
 
 
+# What has to be looked up waits for so long, while no name server answers for any name.
+IMPATIENT = ("-s", "POLITE_DEFER_AFTER=0.1")
+
+
 def test_a_name_server_that_does_not_answer(home: Path, world: World) -> None:
     world.silence_names()
-    outcome, line = unanswered(home, world, "good.example")
+    outcome, line = unanswered(home, world, "good.example", *IMPATIENT)
     assert "No name server answered for good.example within 0.4 s" in line
     assert "good.example" in world.questions
     assert "Traceback" not in outcome.said
@@ -204,13 +208,13 @@ def test_a_name_server_that_does_not_answer(home: Path, world: World) -> None:
 def test_a_name_server_that_is_not_there(home: Path, world: World) -> None:
     with World() as gone:
         address = gone.dns
-    _, line = unanswered(home, world, "good.example", "-s", f"POLITE_DNS_SERVERS={address}")
+    _, line = unanswered(home, world, "good.example", "-s", f"POLITE_DNS_SERVERS={address}", *IMPATIENT)
     assert "No name server answered" in line or "unreachable" in line
 
 
 def test_the_systems_name_servers_are_not_asked_instead(home: Path, world: World) -> None:
     world.silence_names()
-    unanswered(home, world, "localhost.example")
+    unanswered(home, world, "localhost.example", *IMPATIENT)
 
 
 # Ports of the town.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -138,7 +139,9 @@ _DEFAULTS: dict[str, object] = {"action": None, "text": "", "places": 3, "group"
 
 def _kind(name: object, kinds: Sequence[str]) -> str:
     if not isinstance(name, str) or not (name in _EXPOSURES or any(fnmatchcase(kind, name) for kind in kinds)):
-        raise _wrong(f"no kind is called {name!r} (kinds: {', '.join(kinds)}; or {', '.join(_EXPOSURES)}; or a pattern)")
+        near = difflib.get_close_matches(str(name), [*kinds, *_EXPOSURES], n=3)
+        like = f"did you mean {' or '.join(map(repr, near))}? A kind is" if near else "a kind is"
+        raise _wrong(f"no kind is called {name!r}; {like} a name of docs/redaction.md, a pattern, or {', '.join(_EXPOSURES)}")
     return name
 
 
