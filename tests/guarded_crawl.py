@@ -1,10 +1,10 @@
 """A crawl in a process of its own, for `test_protection.py`: `job.json` of the working directory in, `result-NAME.json` out.
 
 job.json: {"how": a process or runner of Scrapy's, "crawls": [{"name", "settings", "custom_settings", "attributes", "requests":
-[{"url", ..., "after": seconds from when all before it have ended}], "items": by the URL of the page that has them, "meddle":
-what is done to the reactor after the first page}]}. All crawls run in one process, with the settings of the first.
-"class:module.Name" in a setting stands for the class itself. "connects" of a result are all addresses to which a TCP socket of
-the process was connected.
+[{"url", ..., "after": seconds from when all before it have ended, "later": seconds}], "items": by the URL of the page that
+has them, "meddle": what is done to the reactor after the first page}]}. All crawls run in one process, with the settings of
+the first. "class:module.Name" in a setting stands for the class itself. "connects" of a result are all addresses to which a
+TCP socket of the process was connected.
 """
 
 from __future__ import annotations
@@ -75,6 +75,7 @@ class Walker(Spider):
                 if "after" in one:
                     await self.ended(number)
                     await asyncio.sleep(one.pop("after"))
+                await asyncio.sleep(one.pop("later", 0))
                 for request in self.requests([one]):
                     yield request
 

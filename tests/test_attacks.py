@@ -197,10 +197,11 @@ class Spider(TestSpider):
 """
     inside = Answer(status=302, headers={"Location": "http://169.254.169.254/robots.txt"})
     with Server(lambda arrival: inside if arrival.path == "/robots.txt" else Answer()) as server:
-        options = {**OPEN, "ROBOTSTXT_OBEY": True}
+        options = {**OPEN, "ROBOTSTXT_OBEY": True, "POLITE_DEFER_AFTER": 5}
         done = crawl(source.replace("{url}", server.url), tmp_path, **options, POLITE_ALLOW_PORTS=[server.port])
         assert [arrival.path for arrival in server.arrivals] == ["/robots.txt"], done.log
-        assert len(done.results) == 5
+        assert done.results == []
+        assert done.stats["polite/deferred"] == 5
 
 
 def test_what_waits_for_its_robots_txt_is_not_sent_at_shutdown(tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ def test_what_is_kept_everywhere_is_not_looked_for() -> None:
     ("value", "names"),
     [
         ("secret", "no preset 'secret'"),
-        (True, "bool"),
+        (True, "it is True"),
         (["secrets"], "list"),
         ({"presett": "secrets"}, "'presett'"),
         ({"preset": "strict"}, "'strict'"),
