@@ -192,10 +192,7 @@ class PoliteRobotsTxtMiddleware(RobotsTxtMiddleware):
     async def _hold(self, site: str, netloc: str, known: Known, why: str) -> None:
         """Until it is to be asked for again. By maximum, as every hold: what others have begun is not cut short."""
         reason = f"{netloc}/robots.txt cannot be read ({why or ANOTHER})"
-        seconds = max(0.0, asked_in(known, time.time()))
-        await self._politeness.hold(
-            site, seconds, Cause(UNREADABLE, reason), self._politeness.holds.know
-        )  # `_say` has said it.
+        await self._politeness.hold(site, max(0.0, asked_in(known, time.time())), Cause(UNREADABLE, reason))
 
     def _reads_another(self, site: str, netloc: str) -> bool:
         """Whether the site is read by another scheme or port: it is not held for one that nobody can reach."""
