@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_polite.commands import beside, hand
 from scrapy_polite.commands.known import Known
-from scrapy_polite.commands.stores import existing_store, without_store
-from scrapy_polite.commands.words import FOR_GOOD, UNTIL_RELEASED, lasting, line, moment, plural, seen
-from scrapy_polite.config import Config
+from scrapy_polite.commands.stores import by_hand
+from scrapy_polite.commands.words import FOR_GOOD, UNTIL_RELEASED, lasting, moment, plural
 from scrapy_polite.hearing import begun_anew
 from scrapy_polite.holding import LADDERS
 from scrapy_polite.naming.sites import Sites
 from scrapy_polite.paths import ledger_path, store_url
 from scrapy_polite.stores.acts import Act, add
-from scrapy_polite.stores.base import LONGEST_HOLD, Cause, StoreError
+from scrapy_polite.stores.base import LONGEST_HOLD, Cause
 from scrapy_polite.telemetry.events import HeldEvent
 from scrapy_polite.telemetry.ledger import Ledger
 
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
+    from scrapy_polite.config import Config
     from scrapy_polite.stores.base import Held, Peek, Store
 
 __all__ = ["Hand", "add_options", "run"]
@@ -165,21 +164,8 @@ class Hand:
 
 
 def run(settings: BaseSettings, options: argparse.Namespace, act: Callable[[Hand], dict[str, Any]]) -> int:
-    """0 if it was done, 1 if there is no store, or it cannot answer. ``ValueError`` for what cannot be done."""
-    config = Config.from_settings(settings)
-    store = existing_store(config)
-    if store is None:
-        sys.stderr.write(f"{without_store(config)}\n")
-        return 1
-    try:
-        done = act(Hand(config, store, options))
-    except StoreError as error:
-        sys.stderr.write(f"The store cannot answer: {error}\n")
-        return 1
-    finally:
-        store.close()
-    sys.stdout.write(f"{line(done) if options.json else seen(done['done'])}\n")
-    return 0
+    """As `by_hand`."""
+    return by_hand(settings, options, lambda config, store: act(Hand(config, store, options)))
 
 
 def key_of(text: str, config: Config) -> str:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy_polite.commands import hand
 from scrapy_polite.commands.known import Known
-from scrapy_polite.commands.stores import existing_store, without_store
-from scrapy_polite.commands.words import line, seen
-from scrapy_polite.config import Config
-from scrapy_polite.stores.base import Ruling, StoreError
+from scrapy_polite.commands.stores import by_hand
+from scrapy_polite.stores.base import Ruling
 from scrapy_polite.stores.obeying import enact, name_for, undo, undo_lapsed
 
 if TYPE_CHECKING:
@@ -19,33 +16,24 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
+    from scrapy_polite.config import Config
+    from scrapy_polite.stores.base import Store
+
 __all__ = ["run"]
 
 
 def run(settings: BaseSettings, options: argparse.Namespace, verb: Literal["join", "split"]) -> int:
-    """0 if it was done, 1 if there is no store, or it cannot answer. ``ValueError`` for what cannot be ruled."""
-    config = Config.from_settings(settings)
-    store = existing_store(config)
-    if store is None:
-        sys.stderr.write(f"{without_store(config)}\n")
-        return 1
-    try:
+    """As `by_hand`."""
+
+    def act(_: Config, store: Store) -> dict[str, Any]:
         now = time.time()
         undo_lapsed(store)
         known = Known(store)
         if options.remove:
-            done = _removed(known, options, verb)
-        elif verb == "join":
-            done = _joined(known, options, now)
-        else:
-            done = _split(known, options, now)
-    except StoreError as error:
-        sys.stderr.write(f"The store cannot answer: {error}\n")
-        return 1
-    finally:
-        store.close()
-    sys.stdout.write(f"{line(done) if options.json else seen(done['done'])}\n")
-    return 0
+            return _removed(known, options, verb)
+        return (_joined if verb == "join" else _split)(known, options, now)
+
+    return by_hand(settings, options, act)
 
 
 def _joined(known: Known, options: argparse.Namespace, now: float) -> dict[str, Any]:

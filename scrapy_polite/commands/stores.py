@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Any
 
+from scrapy_polite.commands.words import line, seen
+from scrapy_polite.config import Config
 from scrapy_polite.paths import store_url
-from scrapy_polite.stores.base import open_existing, redacted_url
+from scrapy_polite.stores.base import StoreError, open_existing, redacted_url
 
 if TYPE_CHECKING:
-    from scrapy_polite.config import Config
+    import argparse
+    from collections.abc import Callable
+
+    from scrapy.settings import BaseSettings
+
     from scrapy_polite.stores.base import Store
 
-__all__ = ["existing_store", "without_store"]
+__all__ = ["by_hand", "existing_store", "without_store"]
+
+
+def by_hand(settings: BaseSettings, options: argparse.Namespace, act: Callable[[Config, Store], dict[str, Any]]) -> int:
+    """Does one act in the store, and says in its own words (``done``) what was done.
+
+    0 if it was done, 1 if there is no store, or it cannot answer. ``ValueError`` for what cannot be done.
+    """
+    config = Config.from_settings(settings)
+    store = existing_store(config)
+    if store is None:
+        sys.stderr.write(f"{without_store(config)}\n")
+        return 1
+    try:
+        done = act(config, store)
+    except StoreError as error:
+        sys.stderr.write(f"The store cannot answer: {error}\n")
+        return 1
+    finally:
+        store.close()
+    sys.stdout.write(f"{line(done) if options.json else seen(done['done'])}\n")
+    return 0
 
 
 def existing_store(config: Config) -> Store | None:
