@@ -97,7 +97,8 @@ class Redactor:
         self._order = {kind: number for number, kind in enumerate(kind for matcher in self._matchers for kind in matcher.kinds)}
         # How far before an anchor the value, and what a rule sees before it, can begin.
         self._farthest = max((matcher.before for matcher in self._matchers), default=0) + SEEN_BEFORE
-        self._forms = Forms([form for form in FORMS if policy.wants(form.kind)])
+        forms = [form for form in FORMS if policy.wants(form.kind)]
+        self._forms = Forms(forms) if forms else None
         self._phones = PhoneFinder(policy.regions) if policy.wants("phone") else None
 
     @classmethod
@@ -208,8 +209,9 @@ class Redactor:
         if self._phones:
             for start, end in self._phones.find(text, reading.spend):
                 add("phone", start, end, "certain")
-        for kind, seen in self._forms.find(text, 0, len(text), reading.spend):
-            add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
+        if self._forms:
+            for kind, seen in self._forms.find(text, 0, len(text), reading.spend):
+                add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
         findings = fresh = _merged(found, self._order)
         # What was glued to a value, and no value for that, stands alone when that is gone: it is looked for until
         # nothing is found, so that a second pass over the result would find nothing either.
@@ -224,11 +226,12 @@ class Redactor:
                 for start, end in spans:
                     for number in self._phones.beside(reading.text, start, end, reading.spend):
                         add("phone", *number, "certain")
-            for start, end in _around(spans, REACH):
-                for kind, seen in self._forms.find(reading.text, start, end, reading.spend):
-                    add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
+            if self._forms:
+                for start, end in _around(spans, REACH):
+                    for kind, seen in self._forms.find(reading.text, start, end, reading.spend):
+                        add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
             fresh = _merged(found, self._order)
-            findings = _merged([*findings, *fresh], self._order)
+            findings = _merged([*findings, *fresh], self._order) if fresh else findings
         return tuple(findings)
 
     def _worth_a_try(self, text: str) -> Iterator[Hit]:
