@@ -7,7 +7,7 @@ checked: it is dropped. The time is linear in the length of the text.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_right
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -37,9 +37,7 @@ __all__ = ["DROPPED_TEXT", "Budget", "Finding", "Redactor", "Result", "redact", 
 
 # Nothing that is looked for is shorter: seven digits of a phone number with a "+", "a@b.cd".
 _SHORTEST = 6
-# Characters that most values are shorter than: the others are looked for farther from what was masked. And what it costs
-# to look at a hit again, in characters read.
-_NEAR = 600
+# What it costs to look at a hit again, in characters read.
 _LOOK_COST = 30
 # How often what was put in is read again, where it leaves something of a value; the second time finds nothing as a rule.
 _PASSES = 6
@@ -86,14 +84,13 @@ class Redactor:
     Raises ValueError if the policy wants phone numbers and the extra `[phone]` is not installed.
     """
 
-    __slots__ = ("_anchors", "_budget", "_farthest", "_forms", "_longest", "_matchers", "_order", "_phones", "policy")
+    __slots__ = ("_anchors", "_budget", "_farthest", "_forms", "_matchers", "_order", "_phones", "policy")
 
     def __init__(self, policy: Policy, budget: Budget | None = None) -> None:
         self.policy = policy
         self._budget = budget or Budget()
         self._matchers = matchers(rule for rule in (*RULES, *policy.rules) if policy.wants(rule.kind))
         self._anchors = Anchors([*(matcher.rule for matcher in self._matchers), MEDIA])
-        self._longest = max((matcher.longest for matcher in self._matchers), default=0)
         self._order = {kind: number for number, kind in enumerate(kind for matcher in self._matchers for kind in matcher.kinds)}
         # How far before an anchor the value, and what a rule sees before it, can begin.
         self._farthest = max((matcher.before for matcher in self._matchers), default=0) + SEEN_BEFORE
@@ -215,12 +212,11 @@ class Redactor:
         findings = fresh = _merged(found, self._order)
         # What was glued to a value, and no value for that, stands alone when that is gone: it is looked for until
         # nothing is found, so that a second pass over the result would find nothing either.
-        far = [hit for hit in hits if any(self._matchers[index].longest > _NEAR for index in hit.rules)] if fresh else []
         while fresh and all(finding.action != "drop" for finding in fresh):
             found.clear()
             spans = [(span.start, span.end) for span in fresh]
             reading.mask(spans)
-            for hit, rules in self._beside(reading, hits, far, spans):
+            for hit, rules in self._beside(reading, hits, spans):
                 attempt(hit, rules)
             if self._phones:
                 for start, end in spans:
@@ -262,32 +258,31 @@ class Redactor:
             yield hit
 
     def _beside(
-        self, reading: Reading, hits: Sequence[Hit], far: Sequence[Hit], spans: Sequence[tuple[int, int]]
+        self, reading: Reading, hits: Sequence[Hit], spans: Sequence[tuple[int, int]]
     ) -> Iterator[tuple[Hit, Iterable[int]]]:
-        """The hits worth another try, now that these spans of the text are masked: what may touch one of them. `far`: those
-        of rules whose values may be long.
+        """The hits worth another try, now that these spans of the text are masked: what may touch one of them.
 
         There are no new ones: no value ends before a letter, so no anchor stood in the middle of a word with one.
         """
         text = reading.text
-        for number, (start, end) in enumerate(spans):
-            # No rule sees beyond the nearest one: a mask is in no value.
-            first = spans[number - 1][1] if number else 0
-            last = spans[number + 1][0] if number + 1 < len(spans) else len(text)
-            for some, reach in ((hits, _NEAR), (far, self._longest)):
-                for hit in _between(some, max(first, start - reach), start):
-                    reading.spend(_LOOK_COST)
-                    apart = _BREAKS.search(text, hit.at, start) is not None
-                    distance = start - hit.at
-                    yield hit, [index for index in hit.rules if self._matchers[index].reaches(distance, apart)]
-            for hit in _between(hits, end, min(last, end + self._farthest)):
-                reading.spend(_LOOK_COST)
-                if text[hit.at] != "~" and not _BREAKS.search(text, end, hit.at):
-                    yield hit, hit.rules
-
-
-def _between(hits: Sequence[Hit], start: int, end: int) -> Sequence[Hit]:
-    return hits[bisect_left(hits, start, key=_place) : bisect_left(hits, end, key=_place)]
+        starts = [start for start, _ in spans]
+        for hit in hits:
+            # No rule sees beyond the nearest span on either side: a mask is in no value.
+            after = bisect_right(starts, hit.at)
+            end = spans[after - 1][1] if after else -self._farthest
+            if hit.at < end:
+                continue
+            reading.spend(_LOOK_COST)
+            if hit.at < end + self._farthest and text[hit.at] != "~" and not _BREAKS.search(text, end, hit.at):
+                yield hit, hit.rules
+                continue
+            if after == len(starts):
+                continue
+            distance = starts[after] - hit.at
+            rules = [index for index in hit.rules if distance <= self._matchers[index].longest]
+            if rules and _BREAKS.search(text, hit.at, starts[after]):
+                rules = [index for index in rules if self._matchers[index].across]
+            yield hit, rules
 
 
 def _place(hit: Hit) -> int:

@@ -104,7 +104,7 @@ class Matcher:
     __slots__ = (
         "_back", "_back_inner", "_begun", "_head", "_inner", "_judges", "_seen", "_shape", "_sought", "_unless",
         "_unproved", "_words",
-        "alone", "before", "bounds", "head", "kinds", "left", "longest", "plain", "refused", "rule", "slashes",
+        "across", "alone", "before", "bounds", "head", "kinds", "left", "longest", "plain", "refused", "rule", "slashes",
     )  # fmt: skip
 
     def __init__(self, *rules: Rule) -> None:
@@ -119,6 +119,8 @@ class Matcher:
         taken = regexes.alphabet(regexes.parse(rule.shape)) if rule.gap else frozenset()
         self._begun = re.compile(f"{rule.gap}{_class_of(taken)}{{0,4096}}", re.ASCII) if rule.gap else None
         self._inner = "value" in self._shape.groupindex
+        # What stands at the anchor may have blanks and quotes in it, before the value or inside.
+        self.across = self._inner or rule.blanks or not rule.anchors
         self._back = re.compile(rule.back, re.ASCII) if rule.back else None
         self._back_inner = self._back is not None and "value" in self._back.groupindex
         self._unless = re.compile(rule.unless) if rule.unless else None
@@ -148,15 +150,6 @@ class Matcher:
             self.head = 3 * reach
         elif self._words:
             self.before += rule.window + max(map(len, words.literals(rule.words)))
-
-    @property
-    def across(self) -> bool:
-        """True if what stands at the anchor may have blanks and quotes in it, before the value or inside."""
-        return self._inner or self.rule.blanks or not self.rule.anchors
-
-    def reaches(self, distance: int, apart: bool) -> bool:
-        """True if a value may be so long. `apart`: something stands between that ends one, unless it is a parameter's."""
-        return distance <= self.longest and (not apart or self.across)
 
     def settled(self, reading: Reading, at: int) -> bool:
         """True if what stands right before the anchor, or right behind it, is no escape and says that there is no value."""
