@@ -7,17 +7,17 @@ checked: it is dropped. The time is linear in the length of the text.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from scrapy_polite.redaction import acting
 from scrapy_polite.redaction.acting import replacement
 from scrapy_polite.redaction.anchors import Anchors, Hit
 from scrapy_polite.redaction.contexts import context
-from scrapy_polite.redaction.escapes import escape_over, may_end_escape, unescaped_start
+from scrapy_polite.redaction.escapes import escape_over, unescaped_start
 from scrapy_polite.redaction.forms import Forms
 from scrapy_polite.redaction.matching import SEEN_BEFORE, Budget, OverBudget, Reading, confirm, matchers
 from scrapy_polite.redaction.media import MEDIA, end_of_media
@@ -43,6 +43,7 @@ _LOOK_COST = 30
 _PASSES = 6
 # What ends a value in both directions, and what stands before one as far as a rule looks.
 _BREAKS = re.compile(r"""[\s"<>`]""")
+_PLACE = attrgetter("at")
 
 
 # What `redact` answers for a text that could not be checked to its end, or must not be passed on.
@@ -185,13 +186,14 @@ class Redactor:
                 found.append(Finding(kind, start, end, action, confidence))
 
         def attempt(hit: Hit, rules: Iterable[int]) -> None:
-            glued = reading.glued(hit.at) if hit.plain else False
+            at, plain, _ = hit
+            glued = plain and reading.glued(at)
             for index in rules:
                 matcher = self._matchers[index]
                 if glued and matcher.alone:
                     continue
-                for span in confirm(matcher, reading, hit.at, hit.plain):
-                    add(span.kind, span.start, span.end, _CONFIDENCE[span.verdict])
+                for start, end, verdict, kind in confirm(matcher, reading, at, plain):
+                    add(kind, start, end, _CONFIDENCE[verdict])
 
         text = reading.text
         for kind, start, end in elsewhere:
@@ -200,7 +202,7 @@ class Redactor:
             # No escape is cut: not the one in which it begins, nor the one in which it ends.
             begun = escape_over(text, end - 1)
             add(kind, unescaped_start(text, start), max(end, begun[1]) if begun else end, "likely")
-        hits = sorted(self._worth_a_try(text), key=_place)
+        hits = sorted(self._worth_a_try(text), key=_PLACE)
         for hit in hits:
             attempt(hit, hit.rules)
         if self._phones:
@@ -231,31 +233,16 @@ class Redactor:
         return tuple(findings)
 
     def _worth_a_try(self, text: str) -> Iterator[Hit]:
-        """Where a rule is to be tried: not in the Base64 of a picture, a font or a film, in which anything may stand, nor
-        behind what stands before no value."""
+        """Where a rule is to be tried: not in the Base64 of a picture, a font or a film, in which anything may stand."""
         media = (len(self._matchers),)
         skipped = 0
-        refused: dict[tuple[int, ...], frozenset[str]] = {}
         for hit in self._anchors.hits(text):
-            at, plain, rules = hit
-            if at < skipped:
+            if hit.at < skipped:
                 continue
-            if rules == media:
-                skipped = end_of_media(text, at)
-                continue
-            # `{}@media`, `12@2x.png`: what stands there says that there is no value, and costs little to look at.
-            signs = refused.get(rules)
-            if signs is None:
-                signs = refused[rules] = frozenset.intersection(*(self._matchers[index].refused for index in rules))
-            if (
-                plain
-                and at
-                and signs
-                and (text[at - 1] in signs or (len(rules) == 1 and self._matchers[rules[0]].left.match(text, at) is None))
-                and (not may_end_escape(text, at - 1) or escape_over(text, at - 1) is None)
-            ):
-                continue
-            yield hit
+            if hit.rules == media:
+                skipped = end_of_media(text, hit.at)
+            else:
+                yield hit
 
     def _beside(
         self, reading: Reading, hits: Sequence[Hit], spans: Sequence[tuple[int, int]]
@@ -265,28 +252,25 @@ class Redactor:
         There are no new ones: no value ends before a letter, so no anchor stood in the middle of a word with one.
         """
         text = reading.text
-        starts = [start for start, _ in spans]
+        after = 0
         for hit in hits:
+            at = hit.at
+            while after < len(spans) and spans[after][0] <= at:
+                after += 1
             # No rule sees beyond the nearest span on either side: a mask is in no value.
-            after = bisect_right(starts, hit.at)
             end = spans[after - 1][1] if after else -self._farthest
-            if hit.at < end:
+            if at < end:
                 continue
             reading.spend(_LOOK_COST)
-            if hit.at < end + self._farthest and text[hit.at] != "~" and not _BREAKS.search(text, end, hit.at):
+            if at < end + self._farthest and text[at] != "~" and not _BREAKS.search(text, end, at):
                 yield hit, hit.rules
-                continue
-            if after == len(starts):
-                continue
-            distance = starts[after] - hit.at
-            rules = [index for index in hit.rules if distance <= self._matchers[index].longest]
-            if rules and _BREAKS.search(text, hit.at, starts[after]):
-                rules = [index for index in rules if self._matchers[index].across]
-            yield hit, rules
-
-
-def _place(hit: Hit) -> int:
-    return hit.at
+            elif after < len(spans):
+                start = spans[after][0]
+                rules = [index for index in hit.rules if start - at <= self._matchers[index].longest]
+                if rules and _BREAKS.search(text, at, start):
+                    rules = [index for index in rules if self._matchers[index].across]
+                if rules:
+                    yield hit, rules
 
 
 def _around(spans: Sequence[tuple[int, int]], reach: int) -> Iterator[tuple[int, int]]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_polite.redaction.escapes import LEADS, LONGEST_ESCAPE, escape_over, is_ampersand
 from scrapy_polite.redaction.reading import ENDS_BLOCK, ENDS_TOKEN, LEAD, WORD, Budget, OverBudget, Reading
@@ -13,7 +13,7 @@ from scrapy_polite.redaction.rules import regexes, words
 from scrapy_polite.redaction.validators import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from scrapy_polite.redaction.rules import Rule
 
@@ -50,8 +50,7 @@ def _in_token(text: str, start: int, end: int) -> bool:
     return token is not None and end < token.end()
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """What stands from `start` to `end` in what was read has the shape; the validator's verdict on it, as one of a kind."""
 
     start: int
@@ -60,8 +59,6 @@ class Span:
     kind: str
 
 
-# Signs of ASCII but the hyphen, which stands before a value where it ends the beginning of a comment.
-_SIGNS = [chr(code) for code in range(128) if not chr(code).isalnum() and chr(code) != "-"]
 # Characters of the longest values that are looked for whole.
 _MOST_SOUGHT = 512
 # Characters behind an anchor that show nearly always that no value begins there.
@@ -104,7 +101,7 @@ class Matcher:
     __slots__ = (
         "_back", "_back_inner", "_begun", "_head", "_inner", "_judges", "_seen", "_shape", "_sought", "_unless",
         "_unproved", "_words",
-        "across", "alone", "before", "bounds", "head", "kinds", "left", "longest", "plain", "refused", "rule", "slashes",
+        "across", "alone", "before", "bounds", "head", "kinds", "left", "longest", "plain", "rule", "slashes",
     )  # fmt: skip
 
     def __init__(self, *rules: Rule) -> None:
@@ -136,8 +133,6 @@ class Matcher:
         self.slashes = rule.back.startswith("//")
         # An ampersand ends its values and stands nowhere in what it reads.
         self.plain = not (self.across or rule.words or rule.back or "&" in regexes.alphabet(regexes.parse(rule.shape)))
-        # What does not stand right before the anchor.
-        self.refused = frozenset(c for c in _SIGNS if rule.back and not self.left.match(c, 1))
         # Nothing of what is right before it may be part of a word.
         self.alone = bool(rule.anchors) and rule.left.startswith("(?<![A-Za-z0-9_])")
         # What is, unescaped, in no value of it, nor in what it must stand behind.
@@ -171,7 +166,7 @@ class Matcher:
             self._head = _head(self.rule)
         return self._head.match(text, at) is None
 
-    def match(self, text: str, at: int) -> tuple[Span, ...]:
+    def match(self, text: str, at: int) -> Sequence[Span]:
         """What has the rule's shape and its anchor at `at`, or behind the word there."""
         if not self.rule.anchors:
             return self._behind_word(text, at)
@@ -200,14 +195,18 @@ class Matcher:
             return ()
         return self._judged(text, start, end)
 
-    def _judged(self, text: str, start: int, end: int) -> tuple[Span, ...]:
+    def _judged(self, text: str, start: int, end: int) -> Sequence[Span]:
         if text.startswith(">", end) and text.endswith("--", start, end):
             end -= 2  # the end of a comment, whose hyphens look like a token's
         if self._words and _in_token(text, start, end):
             return ()
         value = text[start:end]
-        verdicts = [(kind, validator(value) if validator else self._unproved) for kind, validator in self._judges]
-        return tuple(Span(start, end, verdict, kind) for kind, verdict in verdicts if verdict is not Verdict.REJECT)
+        found = []
+        for kind, validator in self._judges:
+            verdict = validator(value) if validator else self._unproved
+            if verdict is not Verdict.REJECT:
+                found.append(Span(start, end, verdict, kind))
+        return found
 
     def _word_before(self, text: str, start: int) -> bool:
         # What is put in place of a value ends with "~" and may be shorter or longer: nothing is seen beyond it.
@@ -216,7 +215,7 @@ class Matcher:
             start - word.end() <= self.rule.window for word in self._words.finditer(text, since, start)
         )
 
-    def _behind_word(self, text: str, at: int) -> tuple[Span, ...]:
+    def _behind_word(self, text: str, at: int) -> Sequence[Span]:
         word = self._words.match(text, at) if self._words else None
         if word is None:
             return ()
@@ -239,7 +238,7 @@ class Matcher:
                 break
             if not (self._unless and self._unless.search(text, max(0, start - SEEN_BEFORE), start)):
                 found += self._judged(text, start, end)
-        return tuple(found)
+        return found
 
 
 def matchers(rules: Iterable[Rule]) -> list[Matcher]:
@@ -248,7 +247,7 @@ def matchers(rules: Iterable[Rule]) -> list[Matcher]:
     return [Matcher(*of) for _, of in alike]
 
 
-def confirm(matcher: Matcher, reading: Reading, at: int, plain: bool) -> tuple[Span, ...]:
+def confirm(matcher: Matcher, reading: Reading, at: int, plain: bool) -> Sequence[Span]:
     """What has the shape at this anchor, in offsets of the text.
 
     Read as it stands first, which is nearly always enough. Through a view if an escape touches it, or may be inside.
@@ -261,7 +260,7 @@ def confirm(matcher: Matcher, reading: Reading, at: int, plain: bool) -> tuple[S
         since = max(0, at - matcher.before)
         if text.rfind("//", since, at) < 0 and _ESCAPED_SLASH.search(text, since, at) is None:
             return ()
-    spans: tuple[Span, ...] = ()
+    spans: Sequence[Span] = ()
     if plain:
         spans = matcher.match(text, at)
         if spans and not _touched(text, spans[0].start if matcher.rule.anchors else at, spans[-1].end):
