@@ -301,19 +301,21 @@ def _merged(found: list[Finding], order: Mapping[str, int]) -> list[Finding]:
     To take out only the longest would leave a piece of another.
     """
     merged: list[Finding] = []
-    best = (0, 0)
+    surest: list[Finding] = []  # of what was merged, the part that gives the name
     for finding in sorted(found, key=lambda f: (f.start, -f.end, order.get(f.kind, -1))):
-        rank = _RANKS[finding.confidence], finding.end - finding.start
         if merged and finding.start < merged[-1].end:
             last = merged[-1]
-            surest = finding if rank > best else last
-            best = max(best, rank)
+            surest[-1] = named = max(surest[-1], finding, key=_sureness)
             action = max(last.action, finding.action, key=STRICTNESS.index)
-            merged[-1] = Finding(surest.kind, last.start, max(last.end, finding.end), action, surest.confidence)
+            merged[-1] = Finding(named.kind, last.start, max(last.end, finding.end), action, named.confidence)
         else:
             merged.append(finding)
-            best = rank
+            surest.append(finding)
     return merged
+
+
+def _sureness(finding: Finding) -> tuple[int, int]:
+    return _RANKS[finding.confidence], finding.end - finding.start
 
 
 @lru_cache(maxsize=32)
