@@ -28,6 +28,9 @@ __all__ = ["Anchors", "Hit"]
 # Bytes from which on a literal is rare enough in pages to be looked for as it is. Small letters, and those that are joined
 # by a sign, stand everywhere.
 _RARE, _RARE_LETTERS, _RARE_CAPITALS = 4, 5, 3
+# A word with a hyphen behind it (`link-`, `api-`) begins many names. It is written out by one more where no more than so
+# many characters may follow.
+_FEW = 16
 # Literals that one anchor is written out to, at most, and bytes of a literal that are looked for.
 _MOST = 1700
 _LONGEST = 10
@@ -57,6 +60,10 @@ def _is_rare(literal: bytes) -> bool:
     return len(literal) >= (_RARE_CAPITALS if literal[:2] == literal[:2].upper() else _RARE)
 
 
+def _begins_names(literal: bytes) -> bool:
+    return literal.endswith(b"-") and literal[:-1].isalpha() and literal.islower()
+
+
 def _written_out(anchor: str, spelled: str, rule: Rule) -> Iterator[bytes]:
     """The literals that stand for one spelling of an anchor; all begin where it does."""
     literal = spelled.encode()
@@ -64,10 +71,17 @@ def _written_out(anchor: str, spelled: str, rule: Rule) -> Iterator[bytes]:
         same = next((at for at, pair in enumerate(zip(spelled, anchor, strict=False)) if pair[0] != pair[1]), len(anchor))
         # With nothing before it the whole escape counts: `&amp;#64;` is an @ only by its end.
         literal = literal[: same + _LONGEST_ESCAPE] if same > 1 else literal
-    if _is_rare(literal) or not rule.anchors:  # anything may follow a word
+    if not rule.anchors or (_is_rare(literal) and not _begins_names(literal)):  # anything may follow a word
         yield literal[:_LONGEST]
         return
-    ends: list[tuple[bytes, _Follow]] = [(literal, [(_ANY_NEXT, None)] if spelled != anchor else _behind(rule.shape, anchor))]
+    after: _Follow = [(_ANY_NEXT, None)] if spelled != anchor else _behind(rule.shape, anchor)
+    if _is_rare(literal):
+        ends_with = frozenset().union(*(characters for characters, _ in after))
+        few = 0 < len(ends_with) <= _FEW and regexes.OTHER not in ends_with
+        # What may begin an escape counts as well: it is found wherever the word alone would be.
+        yield from (literal + end.encode() for end in sorted(ends_with | LEADS)) if few else (literal[:_LONGEST],)
+        return
+    ends = [(literal, after)]
     room = _MOST
     while ends:
         yield from (start for start, follow in ends if not follow or _is_rare(start))
