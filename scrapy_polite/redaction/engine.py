@@ -126,9 +126,10 @@ class Redactor:
             findings = self._findings(reading, field, found)
             if any(finding.action == "drop" for finding in findings):
                 return Result("", findings, "policy")
-            # By now the values that stand there as they are have been masked.
-            if "\0" in text and self._findings(Reading(reading.text.replace("\0", ""), self._budget), field):
-                return Result("", (), "nulls")
+            if "\0" in text:
+                reading.mask([(finding.start, finding.end) for finding in findings])
+                if self._findings(Reading(reading.text.replace("\0", ""), self._budget), field):
+                    return Result("", (), "nulls")
         except OverBudget:
             return Result("", (), "over_budget")
         return self._applied(text, findings, field, passes)
@@ -217,8 +218,11 @@ class Redactor:
         while fresh and all(finding.action != "drop" for finding in fresh):
             found.clear()
             spans = [(span.start, span.end) for span in fresh]
+            beside = list(self._beside(reading, hits, spans))
+            if not (beside or self._phones or self._forms):
+                break
             reading.mask(spans)
-            for hit, rules in self._beside(reading, hits, spans):
+            for hit, rules in beside:
                 attempt(hit, rules)
             if self._phones:
                 for start, end in spans:
@@ -247,7 +251,7 @@ class Redactor:
     def _beside(
         self, reading: Reading, hits: Sequence[Hit], spans: Sequence[tuple[int, int]]
     ) -> Iterator[tuple[Hit, Iterable[int]]]:
-        """The hits worth another try, now that these spans of the text are masked: what may touch one of them.
+        """The hits worth another try once these spans of the text are masked: what may touch one of them.
 
         There are no new ones: no value ends before a letter, so no anchor stood in the middle of a word with one.
         """
@@ -266,7 +270,8 @@ class Redactor:
                 yield hit, hit.rules
             elif after < len(spans):
                 start = spans[after][0]
-                rules = [index for index in hit.rules if start - at <= self._matchers[index].longest]
+                room = start - at
+                rules = [i for i in hit.rules if self._matchers[i].shortest <= room <= self._matchers[i].longest]
                 if rules and _BREAKS.search(text, at, start):
                     rules = [index for index in rules if self._matchers[index].across]
                 if rules:

@@ -94,14 +94,16 @@ def _head(rule: Rule) -> re.Pattern[str]:
 class Matcher:
     """One rule, compiled, or several that differ by nothing but their kind and validator.
 
-    `longest`: characters from its anchor to the end of a value, at most; `before`: those that count in front of it; `head`:
-    those that may stand between the anchor and the value, some of them as escapes, and end none.
+    `longest`: characters from its anchor to the end of a value, at most; `shortest`: at least, 0 if what was masked may be
+    among them; `before`: those that count in front of it; `head`: those that may stand between the anchor and the value,
+    some of them as escapes, and end none.
     """
 
     __slots__ = (
         "_back", "_back_inner", "_begun", "_head", "_inner", "_judges", "_seen", "_shape", "_sought", "_unless",
         "_unproved", "_words",
-        "across", "alone", "before", "bounds", "head", "kinds", "left", "longest", "plain", "rule", "slashes",
+        "across", "alone", "before", "bounds", "head", "kinds", "left", "longest", "plain", "rule", "shortest",
+        "slashes",
     )  # fmt: skip
 
     def __init__(self, *rules: Rule) -> None:
@@ -125,23 +127,26 @@ class Matcher:
         self.kinds = [each.kind for each in rules]
         self._unproved = Verdict(rule.confidence)
         self._words = words.expression(rule.words) if rule.words else None
-        least, most = regexes.width(regexes.parse(rule.shape))
+        shape, gap = regexes.parse(rule.shape), regexes.parse(rule.gap)
+        least, most = regexes.width(shape)
         self.longest = rule.longest or most or 0
+        self.shortest = 0 if "~" in regexes.taken(shape) | regexes.taken(gap) else least + regexes.width(gap)[0]
         # How much of a value is asked for while its beginning is looked for.
         self._sought = self.longest if self.longest <= _MOST_SOUGHT else least
         self.before = rule.before
         self.slashes = rule.back.startswith("//")
         # An ampersand ends its values and stands nowhere in what it reads.
-        self.plain = not (self.across or rule.words or rule.back or "&" in regexes.alphabet(regexes.parse(rule.shape)))
+        self.plain = not (self.across or rule.words or rule.back or "&" in regexes.alphabet(shape))
         # Nothing of what is right before it may be part of a word.
         self.alone = bool(rule.anchors) and rule.left.startswith("(?<![A-Za-z0-9_])")
         # What is, unescaped, in no value of it, nor in what it must stand behind.
         self.bounds = " \">,'`<{}\n" if self._back_inner else ' ">,'
-        self.head = 3 * (regexes.before_value(regexes.parse(rule.shape)) or 0)
+        self.head = 3 * (regexes.before_value(shape) or 0)
         if not rule.anchors:
-            reach = max(map(len, words.literals(rule.words)))
-            reach += (regexes.width(regexes.parse(rule.gap))[1] or 0) if rule.gap else rule.window
+            spelled = words.literals(rule.words)
+            reach = max(map(len, spelled)) + ((regexes.width(gap)[1] or 0) if rule.gap else rule.window)
             self.longest += reach
+            self.shortest += min(map(len, spelled)) if self.shortest else 0
             self.head = 3 * reach
         elif self._words:
             self.before += rule.window + max(map(len, words.literals(rule.words)))
