@@ -259,19 +259,19 @@ def confirm(matcher: Matcher, reading: Reading, at: int, plain: bool) -> Sequenc
     """
     text = reading.text
     reading.spend(_TRY_COST)
-    if plain and matcher.rule.back and (not at or text[at - 1] in _ENDS_ANY):
-        return ()  # of what must stand before the anchor nothing does
-    if plain and matcher.slashes:
-        since = max(0, at - matcher.before)
-        if text.rfind("//", since, at) < 0 and _ESCAPED_SLASH.search(text, since, at) is None:
-            return ()
     spans: Sequence[Span] = ()
     if plain:
+        if matcher.rule.back and (not at or text[at - 1] in _ENDS_ANY):
+            return ()  # of what must stand before the anchor nothing does
+        if matcher.slashes:
+            since = max(0, at - matcher.before)
+            if text.rfind("//", since, at) < 0 and _ESCAPED_SLASH.search(text, since, at) is None:
+                return ()
         spans = matcher.match(text, at)
         if spans and not _touched(text, spans[0].start if matcher.rule.anchors else at, spans[-1].end):
             return spans
-    if plain and matcher.settled(reading, at):
-        return spans
+        if matcher.settled(reading, at):
+            return spans
     before, longest = matcher.before, matcher.longest
     reach = 1
     while True:
