@@ -586,6 +586,29 @@ def test_a_short_anchor_is_tried_only_where_its_shape_can_go_on() -> None:
     ]
 
 
+def test_a_word_with_a_hyphen_is_tried_only_where_its_shape_can_go_on() -> None:
+    anchors = Anchors([Rule("one", "x", "secret", ("link-",), "link-(?:one|two)[0-9a-f]{32}")])
+    tried = ["link-one1", "link-to", "link-&#x74;wo", "link-&amp;#116;wo", "link-%74wo", r"link-\u0074wo"]
+    text = " ".join(["link-up", *tried, "link-9", "blink-a", "link-"])
+    assert [text[hit.at :].partition(" ")[0] for hit in anchors.hits(text)] == tried
+
+
+def test_a_key_behind_a_word_with_a_hyphen_is_found_however_it_goes_on() -> None:
+    key = made_up_keys()["launchdarkly-key"]
+    word, _, rest = key.partition("-")
+    begun = f"{ord(rest[0]):x}"
+    for spelled in (rest, f"%{begun}{rest[1:]}", f"&#x{begun};{rest[1:]}", f"\\u00{begun}{rest[1:]}"):
+        assert redact(f'"{word}-{spelled}"') == '"~redacted-launchdarkly-key~"'
+
+
+@pytest.mark.parametrize(("length", "is_found"), [(28, False), (29, True), (45, True)])
+def test_a_key_that_ends_where_the_next_begins_is_found_down_to_the_shortest(length: int, is_found: bool) -> None:
+    # Its characters are 30 at least, of which the hyphen between the two is the last one.
+    first = "sb_publishable_" + ("Qx7" * 20)[:length] + "-"
+    text = first + made_up_keys()["langfuse-public-key"]
+    assert redact(text) == ("~redacted-supabase-publishable~" if is_found else first) + "~redacted-langfuse-public-key~"
+
+
 def test_lone_surrogates_and_nulls_are_no_obstacle() -> None:
     key = made_up_keys()["aws-access-key-id"]
     assert redact(f"\udc80\x00{key}\ud83d") == "\udc80\x00~redacted-aws-access-key-id~\ud83d"

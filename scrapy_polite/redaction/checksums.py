@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode, urlsafe_b64decode
-from binascii import crc32
+from binascii import a2b_base64, crc32
 
 from scrapy_polite.redaction.validators import Verdict
 
@@ -131,7 +131,7 @@ def basic_credentials(value: str) -> Verdict:
 def _json_object(part: str) -> dict[str, object] | None:
     """The JSON object that base64url text without padding stands for; None if it is none."""
     try:
-        decoded = json.loads(urlsafe_b64decode(part.encode("ascii") + b"=" * (-len(part) % 4)))
+        decoded = json.loads(a2b_base64(part.replace("-", "+").replace("_", "/") + "=" * (-len(part) % 4)))
     except (ValueError, RecursionError):
         return None
     return decoded if isinstance(decoded, dict) else None

@@ -7,17 +7,17 @@ checked: it is dropped. The time is linear in the length of the text.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from scrapy_polite.redaction import acting
 from scrapy_polite.redaction.acting import replacement
 from scrapy_polite.redaction.anchors import Anchors, Hit
 from scrapy_polite.redaction.contexts import context
-from scrapy_polite.redaction.escapes import escape_over, may_end_escape, unescaped_start
+from scrapy_polite.redaction.escapes import escape_over, unescaped_start
 from scrapy_polite.redaction.forms import Forms
 from scrapy_polite.redaction.matching import SEEN_BEFORE, Budget, OverBudget, Reading, confirm, matchers
 from scrapy_polite.redaction.media import MEDIA, end_of_media
@@ -37,14 +37,13 @@ __all__ = ["DROPPED_TEXT", "Budget", "Finding", "Redactor", "Result", "redact", 
 
 # Nothing that is looked for is shorter: seven digits of a phone number with a "+", "a@b.cd".
 _SHORTEST = 6
-# Characters that most values are shorter than: the others are looked for farther from what was masked. And what it costs
-# to look at a hit again, in characters read.
-_NEAR = 600
+# What it costs to look at a hit again, in characters read.
 _LOOK_COST = 30
 # How often what was put in is read again, where it leaves something of a value; the second time finds nothing as a rule.
 _PASSES = 6
 # What ends a value in both directions, and what stands before one as far as a rule looks.
 _BREAKS = re.compile(r"""[\s"<>`]""")
+_PLACE = attrgetter("at")
 
 
 # What `redact` answers for a text that could not be checked to its end, or must not be passed on.
@@ -86,18 +85,18 @@ class Redactor:
     Raises ValueError if the policy wants phone numbers and the extra `[phone]` is not installed.
     """
 
-    __slots__ = ("_anchors", "_budget", "_farthest", "_forms", "_longest", "_matchers", "_order", "_phones", "policy")
+    __slots__ = ("_anchors", "_budget", "_farthest", "_forms", "_matchers", "_order", "_phones", "policy")
 
     def __init__(self, policy: Policy, budget: Budget | None = None) -> None:
         self.policy = policy
         self._budget = budget or Budget()
         self._matchers = matchers(rule for rule in (*RULES, *policy.rules) if policy.wants(rule.kind))
         self._anchors = Anchors([*(matcher.rule for matcher in self._matchers), MEDIA])
-        self._longest = max((matcher.longest for matcher in self._matchers), default=0)
         self._order = {kind: number for number, kind in enumerate(kind for matcher in self._matchers for kind in matcher.kinds)}
         # How far before an anchor the value, and what a rule sees before it, can begin.
         self._farthest = max((matcher.before for matcher in self._matchers), default=0) + SEEN_BEFORE
-        self._forms = Forms([form for form in FORMS if policy.wants(form.kind)])
+        forms = [form for form in FORMS if policy.wants(form.kind)]
+        self._forms = Forms(forms) if forms else None
         self._phones = PhoneFinder(policy.regions) if policy.wants("phone") else None
 
     @classmethod
@@ -127,9 +126,10 @@ class Redactor:
             findings = self._findings(reading, field, found)
             if any(finding.action == "drop" for finding in findings):
                 return Result("", findings, "policy")
-            # By now the values that stand there as they are have been masked.
-            if "\0" in text and self._findings(Reading(reading.text.replace("\0", ""), self._budget), field):
-                return Result("", (), "nulls")
+            if "\0" in text:
+                reading.mask([(finding.start, finding.end) for finding in findings])
+                if self._findings(Reading(reading.text.replace("\0", ""), self._budget), field):
+                    return Result("", (), "nulls")
         except OverBudget:
             return Result("", (), "over_budget")
         return self._applied(text, findings, field, passes)
@@ -187,13 +187,14 @@ class Redactor:
                 found.append(Finding(kind, start, end, action, confidence))
 
         def attempt(hit: Hit, rules: Iterable[int]) -> None:
-            glued = reading.glued(hit.at) if hit.plain else False
+            at, plain, _ = hit
+            glued = plain and reading.glued(at)
             for index in rules:
                 matcher = self._matchers[index]
                 if glued and matcher.alone:
                     continue
-                for span in confirm(matcher, reading, hit.at, hit.plain):
-                    add(span.kind, span.start, span.end, _CONFIDENCE[span.verdict])
+                for start, end, verdict, kind in confirm(matcher, reading, at, plain):
+                    add(kind, start, end, _CONFIDENCE[verdict])
 
         text = reading.text
         for kind, start, end in elsewhere:
@@ -202,93 +203,79 @@ class Redactor:
             # No escape is cut: not the one in which it begins, nor the one in which it ends.
             begun = escape_over(text, end - 1)
             add(kind, unescaped_start(text, start), max(end, begun[1]) if begun else end, "likely")
-        hits = sorted(self._worth_a_try(text), key=_place)
+        hits = sorted(self._worth_a_try(text), key=_PLACE)
         for hit in hits:
             attempt(hit, hit.rules)
         if self._phones:
             for start, end in self._phones.find(text, reading.spend):
                 add("phone", start, end, "certain")
-        for kind, seen in self._forms.find(text, 0, len(text), reading.spend):
-            add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
+        if self._forms:
+            for kind, seen in self._forms.find(text, 0, len(text), reading.spend):
+                add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
         findings = fresh = _merged(found, self._order)
         # What was glued to a value, and no value for that, stands alone when that is gone: it is looked for until
         # nothing is found, so that a second pass over the result would find nothing either.
-        far = [hit for hit in hits if any(self._matchers[index].longest > _NEAR for index in hit.rules)] if fresh else []
         while fresh and all(finding.action != "drop" for finding in fresh):
             found.clear()
             spans = [(span.start, span.end) for span in fresh]
+            beside = list(self._beside(reading, hits, spans))
+            if not (beside or self._phones or self._forms):
+                break
             reading.mask(spans)
-            for hit, rules in self._beside(reading, hits, far, spans):
+            for hit, rules in beside:
                 attempt(hit, rules)
             if self._phones:
                 for start, end in spans:
                     for number in self._phones.beside(reading.text, start, end, reading.spend):
                         add("phone", *number, "certain")
-            for start, end in _around(spans, REACH):
-                for kind, seen in self._forms.find(reading.text, start, end, reading.spend):
-                    add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
+            if self._forms:
+                for start, end in _around(spans, REACH):
+                    for kind, seen in self._forms.find(reading.text, start, end, reading.spend):
+                        add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
             fresh = _merged(found, self._order)
-            findings = _merged([*findings, *fresh], self._order)
+            findings = _merged([*findings, *fresh], self._order) if fresh else findings
         return tuple(findings)
 
     def _worth_a_try(self, text: str) -> Iterator[Hit]:
-        """Where a rule is to be tried: not in the Base64 of a picture, a font or a film, in which anything may stand, nor
-        behind what stands before no value."""
+        """Where a rule is to be tried: not in the Base64 of a picture, a font or a film, in which anything may stand."""
         media = (len(self._matchers),)
         skipped = 0
-        refused: dict[tuple[int, ...], frozenset[str]] = {}
         for hit in self._anchors.hits(text):
-            at, plain, rules = hit
-            if at < skipped:
+            if hit.at < skipped:
                 continue
-            if rules == media:
-                skipped = end_of_media(text, at)
-                continue
-            # `{}@media`, `12@2x.png`: what stands there says that there is no value, and costs little to look at.
-            signs = refused.get(rules)
-            if signs is None:
-                signs = refused[rules] = frozenset.intersection(*(self._matchers[index].refused for index in rules))
-            if (
-                plain
-                and at
-                and signs
-                and (text[at - 1] in signs or (len(rules) == 1 and self._matchers[rules[0]].left.match(text, at) is None))
-                and (not may_end_escape(text, at - 1) or escape_over(text, at - 1) is None)
-            ):
-                continue
-            yield hit
+            if hit.rules == media:
+                skipped = end_of_media(text, hit.at)
+            else:
+                yield hit
 
     def _beside(
-        self, reading: Reading, hits: Sequence[Hit], far: Sequence[Hit], spans: Sequence[tuple[int, int]]
+        self, reading: Reading, hits: Sequence[Hit], spans: Sequence[tuple[int, int]]
     ) -> Iterator[tuple[Hit, Iterable[int]]]:
-        """The hits worth another try, now that these spans of the text are masked: what may touch one of them. `far`: those
-        of rules whose values may be long.
+        """The hits worth another try once these spans of the text are masked: what may touch one of them.
 
         There are no new ones: no value ends before a letter, so no anchor stood in the middle of a word with one.
         """
         text = reading.text
-        for number, (start, end) in enumerate(spans):
-            # No rule sees beyond the nearest one: a mask is in no value.
-            first = spans[number - 1][1] if number else 0
-            last = spans[number + 1][0] if number + 1 < len(spans) else len(text)
-            for some, reach in ((hits, _NEAR), (far, self._longest)):
-                for hit in _between(some, max(first, start - reach), start):
-                    reading.spend(_LOOK_COST)
-                    apart = _BREAKS.search(text, hit.at, start) is not None
-                    distance = start - hit.at
-                    yield hit, [index for index in hit.rules if self._matchers[index].reaches(distance, apart)]
-            for hit in _between(hits, end, min(last, end + self._farthest)):
-                reading.spend(_LOOK_COST)
-                if text[hit.at] != "~" and not _BREAKS.search(text, end, hit.at):
-                    yield hit, hit.rules
-
-
-def _between(hits: Sequence[Hit], start: int, end: int) -> Sequence[Hit]:
-    return hits[bisect_left(hits, start, key=_place) : bisect_left(hits, end, key=_place)]
-
-
-def _place(hit: Hit) -> int:
-    return hit.at
+        after = 0
+        for hit in hits:
+            at = hit.at
+            while after < len(spans) and spans[after][0] <= at:
+                after += 1
+            # No rule sees beyond the nearest span on either side: a mask is in no value.
+            end = spans[after - 1][1] if after else -self._farthest
+            if at < end:
+                continue
+            reading.spend(_LOOK_COST)
+            if at < end + self._farthest and text[at] != "~" and not _BREAKS.search(text, end, at):
+                yield hit, hit.rules
+            elif after < len(spans):
+                start = spans[after][0]
+                room = start - at
+                rules = [i for i in hit.rules if self._matchers[i].shortest <= room <= self._matchers[i].longest]
+                if rules and _BREAKS.search(text, at, start):
+                    rules = [index for index in rules if self._matchers[index].across]
+                if rules:
+                    yield hit, rules
 
 
 def _around(spans: Sequence[tuple[int, int]], reach: int) -> Iterator[tuple[int, int]]:
@@ -319,19 +306,21 @@ def _merged(found: list[Finding], order: Mapping[str, int]) -> list[Finding]:
     To take out only the longest would leave a piece of another.
     """
     merged: list[Finding] = []
-    best = (0, 0)
+    surest: list[Finding] = []  # of what was merged, the part that gives the name
     for finding in sorted(found, key=lambda f: (f.start, -f.end, order.get(f.kind, -1))):
-        rank = _RANKS[finding.confidence], finding.end - finding.start
         if merged and finding.start < merged[-1].end:
             last = merged[-1]
-            surest = finding if rank > best else last
-            best = max(best, rank)
+            surest[-1] = named = max(surest[-1], finding, key=_sureness)
             action = max(last.action, finding.action, key=STRICTNESS.index)
-            merged[-1] = Finding(surest.kind, last.start, max(last.end, finding.end), action, surest.confidence)
+            merged[-1] = Finding(named.kind, last.start, max(last.end, finding.end), action, named.confidence)
         else:
             merged.append(finding)
-            best = rank
+            surest.append(finding)
     return merged
+
+
+def _sureness(finding: Finding) -> tuple[int, int]:
+    return _RANKS[finding.confidence], finding.end - finding.start
 
 
 @lru_cache(maxsize=32)

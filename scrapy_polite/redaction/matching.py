@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_polite.redaction.escapes import LEADS, LONGEST_ESCAPE, escape_over, is_ampersand
 from scrapy_polite.redaction.reading import ENDS_BLOCK, ENDS_TOKEN, LEAD, WORD, Budget, OverBudget, Reading
@@ -13,7 +13,7 @@ from scrapy_polite.redaction.rules import regexes, words
 from scrapy_polite.redaction.validators import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from scrapy_polite.redaction.rules import Rule
 
@@ -50,8 +50,7 @@ def _in_token(text: str, start: int, end: int) -> bool:
     return token is not None and end < token.end()
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """What stands from `start` to `end` in what was read has the shape; the validator's verdict on it, as one of a kind."""
 
     start: int
@@ -60,8 +59,6 @@ class Span:
     kind: str
 
 
-# Signs of ASCII but the hyphen, which stands before a value where it ends the beginning of a comment.
-_SIGNS = [chr(code) for code in range(128) if not chr(code).isalnum() and chr(code) != "-"]
 # Characters of the longest values that are looked for whole.
 _MOST_SOUGHT = 512
 # Characters behind an anchor that show nearly always that no value begins there.
@@ -97,14 +94,16 @@ def _head(rule: Rule) -> re.Pattern[str]:
 class Matcher:
     """One rule, compiled, or several that differ by nothing but their kind and validator.
 
-    `longest`: characters from its anchor to the end of a value, at most; `before`: those that count in front of it; `head`:
-    those that may stand between the anchor and the value, some of them as escapes, and end none.
+    `longest`: characters from its anchor to the end of a value, at most; `shortest`: at least, 0 if what was masked may be
+    among them; `before`: those that count in front of it; `head`: those that may stand between the anchor and the value,
+    some of them as escapes, and end none.
     """
 
     __slots__ = (
         "_back", "_back_inner", "_begun", "_head", "_inner", "_judges", "_seen", "_shape", "_sought", "_unless",
         "_unproved", "_words",
-        "alone", "before", "bounds", "head", "kinds", "left", "longest", "plain", "refused", "rule", "slashes",
+        "across", "alone", "before", "bounds", "head", "kinds", "left", "longest", "plain", "rule", "shortest",
+        "slashes",
     )  # fmt: skip
 
     def __init__(self, *rules: Rule) -> None:
@@ -119,6 +118,8 @@ class Matcher:
         taken = regexes.alphabet(regexes.parse(rule.shape)) if rule.gap else frozenset()
         self._begun = re.compile(f"{rule.gap}{_class_of(taken)}{{0,4096}}", re.ASCII) if rule.gap else None
         self._inner = "value" in self._shape.groupindex
+        # What stands at the anchor may have blanks and quotes in it, before the value or inside.
+        self.across = self._inner or rule.blanks or not rule.anchors
         self._back = re.compile(rule.back, re.ASCII) if rule.back else None
         self._back_inner = self._back is not None and "value" in self._back.groupindex
         self._unless = re.compile(rule.unless) if rule.unless else None
@@ -126,37 +127,29 @@ class Matcher:
         self.kinds = [each.kind for each in rules]
         self._unproved = Verdict(rule.confidence)
         self._words = words.expression(rule.words) if rule.words else None
-        least, most = regexes.width(regexes.parse(rule.shape))
+        shape, gap = regexes.parse(rule.shape), regexes.parse(rule.gap)
+        least, most = regexes.width(shape)
         self.longest = rule.longest or most or 0
+        self.shortest = 0 if "~" in regexes.taken(shape) | regexes.taken(gap) else least + regexes.width(gap)[0]
         # How much of a value is asked for while its beginning is looked for.
         self._sought = self.longest if self.longest <= _MOST_SOUGHT else least
         self.before = rule.before
         self.slashes = rule.back.startswith("//")
         # An ampersand ends its values and stands nowhere in what it reads.
-        self.plain = not (self.across or rule.words or rule.back or "&" in regexes.alphabet(regexes.parse(rule.shape)))
-        # What does not stand right before the anchor.
-        self.refused = frozenset(c for c in _SIGNS if rule.back and not self.left.match(c, 1))
+        self.plain = not (self.across or rule.words or rule.back or "&" in regexes.alphabet(shape))
         # Nothing of what is right before it may be part of a word.
         self.alone = bool(rule.anchors) and rule.left.startswith("(?<![A-Za-z0-9_])")
         # What is, unescaped, in no value of it, nor in what it must stand behind.
         self.bounds = " \">,'`<{}\n" if self._back_inner else ' ">,'
-        self.head = 3 * (regexes.before_value(regexes.parse(rule.shape)) or 0)
+        self.head = 3 * (regexes.before_value(shape) or 0)
         if not rule.anchors:
-            reach = max(map(len, words.literals(rule.words)))
-            reach += (regexes.width(regexes.parse(rule.gap))[1] or 0) if rule.gap else rule.window
+            spelled = words.literals(rule.words)
+            reach = max(map(len, spelled)) + ((regexes.width(gap)[1] or 0) if rule.gap else rule.window)
             self.longest += reach
+            self.shortest += min(map(len, spelled)) if self.shortest else 0
             self.head = 3 * reach
         elif self._words:
             self.before += rule.window + max(map(len, words.literals(rule.words)))
-
-    @property
-    def across(self) -> bool:
-        """True if what stands at the anchor may have blanks and quotes in it, before the value or inside."""
-        return self._inner or self.rule.blanks or not self.rule.anchors
-
-    def reaches(self, distance: int, apart: bool) -> bool:
-        """True if a value may be so long. `apart`: something stands between that ends one, unless it is a parameter's."""
-        return distance <= self.longest and (not apart or self.across)
 
     def settled(self, reading: Reading, at: int) -> bool:
         """True if what stands right before the anchor, or right behind it, is no escape and says that there is no value."""
@@ -178,7 +171,7 @@ class Matcher:
             self._head = _head(self.rule)
         return self._head.match(text, at) is None
 
-    def match(self, text: str, at: int) -> tuple[Span, ...]:
+    def match(self, text: str, at: int) -> Sequence[Span]:
         """What has the rule's shape and its anchor at `at`, or behind the word there."""
         if not self.rule.anchors:
             return self._behind_word(text, at)
@@ -207,14 +200,18 @@ class Matcher:
             return ()
         return self._judged(text, start, end)
 
-    def _judged(self, text: str, start: int, end: int) -> tuple[Span, ...]:
+    def _judged(self, text: str, start: int, end: int) -> Sequence[Span]:
         if text.startswith(">", end) and text.endswith("--", start, end):
             end -= 2  # the end of a comment, whose hyphens look like a token's
         if self._words and _in_token(text, start, end):
             return ()
         value = text[start:end]
-        verdicts = [(kind, validator(value) if validator else self._unproved) for kind, validator in self._judges]
-        return tuple(Span(start, end, verdict, kind) for kind, verdict in verdicts if verdict is not Verdict.REJECT)
+        found = []
+        for kind, validator in self._judges:
+            verdict = validator(value) if validator else self._unproved
+            if verdict is not Verdict.REJECT:
+                found.append(Span(start, end, verdict, kind))
+        return found
 
     def _word_before(self, text: str, start: int) -> bool:
         # What is put in place of a value ends with "~" and may be shorter or longer: nothing is seen beyond it.
@@ -223,7 +220,7 @@ class Matcher:
             start - word.end() <= self.rule.window for word in self._words.finditer(text, since, start)
         )
 
-    def _behind_word(self, text: str, at: int) -> tuple[Span, ...]:
+    def _behind_word(self, text: str, at: int) -> Sequence[Span]:
         word = self._words.match(text, at) if self._words else None
         if word is None:
             return ()
@@ -246,7 +243,7 @@ class Matcher:
                 break
             if not (self._unless and self._unless.search(text, max(0, start - SEEN_BEFORE), start)):
                 found += self._judged(text, start, end)
-        return tuple(found)
+        return found
 
 
 def matchers(rules: Iterable[Rule]) -> list[Matcher]:
@@ -255,26 +252,26 @@ def matchers(rules: Iterable[Rule]) -> list[Matcher]:
     return [Matcher(*of) for _, of in alike]
 
 
-def confirm(matcher: Matcher, reading: Reading, at: int, plain: bool) -> tuple[Span, ...]:
+def confirm(matcher: Matcher, reading: Reading, at: int, plain: bool) -> Sequence[Span]:
     """What has the shape at this anchor, in offsets of the text.
 
     Read as it stands first, which is nearly always enough. Through a view if an escape touches it, or may be inside.
     """
     text = reading.text
     reading.spend(_TRY_COST)
-    if plain and matcher.rule.back and (not at or text[at - 1] in _ENDS_ANY):
-        return ()  # of what must stand before the anchor nothing does
-    if plain and matcher.slashes:
-        since = max(0, at - matcher.before)
-        if text.rfind("//", since, at) < 0 and _ESCAPED_SLASH.search(text, since, at) is None:
-            return ()
-    spans: tuple[Span, ...] = ()
+    spans: Sequence[Span] = ()
     if plain:
+        if matcher.rule.back and (not at or text[at - 1] in _ENDS_ANY):
+            return ()  # of what must stand before the anchor nothing does
+        if matcher.slashes:
+            since = max(0, at - matcher.before)
+            if text.rfind("//", since, at) < 0 and _ESCAPED_SLASH.search(text, since, at) is None:
+                return ()
         spans = matcher.match(text, at)
         if spans and not _touched(text, spans[0].start if matcher.rule.anchors else at, spans[-1].end):
             return spans
-    if plain and matcher.settled(reading, at):
-        return spans
+        if matcher.settled(reading, at):
+            return spans
     before, longest = matcher.before, matcher.longest
     reach = 1
     while True:

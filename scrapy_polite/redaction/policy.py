@@ -110,7 +110,10 @@ class Policy:
 
     def choice(self, field: str, kind: str, context: str = "") -> Choice:
         """The choice that counts for a value of this kind in this field, behind this name."""
-        return next((choice for choice in self._of(kind) if choice.fits(field, context)), _KEEP)
+        for choice in self._of(kind):
+            if choice.fits(field, context):
+                return choice
+        return _KEEP
 
     def action(self, field: str, kind: str, context: str = "") -> Action:
         """What to do with a value of this kind in this field, behind this name."""

@@ -84,8 +84,10 @@ class Reading:
 
     def glued(self, at: int) -> bool:
         """True if a letter, a digit or "_" stands right before, as it is."""
+        if not at or self.text[at - 1] not in WORD:
+            return False
         self.spend(_LOOK_COST)
-        return at > 0 and self.text[at - 1] in WORD and not self.escapes(max(0, at - LONGEST_ESCAPE), at - 1)
+        return not self.escapes(max(0, at - LONGEST_ESCAPE), at - 1)
 
     def escapes(self, start: int, end: int) -> bool:
         """True if an escape may begin from `start` to `end`."""

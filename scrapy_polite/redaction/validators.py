@@ -60,17 +60,17 @@ def varied(value: str) -> Verdict:
     return Verdict.LIKELY if len(set(value[-28:])) >= 10 else Verdict.REJECT
 
 
-# What people write where a key is to be put in.
+# What people write where a key is to be put in; looked for in small letters, which is several times as fast as in either.
 _PLACEHOLDER = re.compile(
-    "example|sample|placeholder|change_?me|insert|replace|dummy|redacted|your|foobar|abcdef|123456|xxxx|0000|1111|aaaa",
-    re.IGNORECASE,
+    "example|sample|placeholder|change_?me|insert|replace|dummy|redacted|your|foobar|abcdef|123456|xxxx|0000|1111|aaaa"
 )
 
 
 def random(value: str) -> Verdict:
     """For loose shapes: rejects words, names, numbers and fillers, which say so, or have few different characters."""
     least = 9 if len(value) >= 20 else len(value) // 2
-    if len(set(value.lower())) < least or value.isdigit() or _PLACEHOLDER.search(value):
+    small = value.lower()
+    if len(set(small)) < least or value.isdigit() or _PLACEHOLDER.search(small):
         return Verdict.REJECT
     if not any(c.isdigit() for c in value):
         # Of the letters of a name, in camel case too, few are capitals, or all.

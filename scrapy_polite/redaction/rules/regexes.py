@@ -21,6 +21,7 @@ __all__ = [
     "firsts",
     "nexts",
     "parse",
+    "taken",
     "width",
 ]
 
@@ -218,7 +219,7 @@ def after(node: Node, character: str) -> Node | None:
 def alphabet(node: Node) -> frozenset[str]:
     """Every character that a value may have in it: in the group `value`, if there is one."""
     inside = _value(node)
-    return _taken(inside if inside is not None else node)
+    return taken(inside if inside is not None else node)
 
 
 def before_value(node: Node) -> int | None:
@@ -240,8 +241,9 @@ def _value(node: Node) -> Node | None:
     return next((found for found in map(_value, node.parts) if found is not None), None)
 
 
-def _taken(node: Node) -> frozenset[str]:
-    return node.chars.union(*(_taken(part) for part in node.parts))
+def taken(node: Node) -> frozenset[str]:
+    """Every character that a match may have in it."""
+    return node.chars.union(*(taken(part) for part in node.parts))
 
 
 def begins(node: Node, text: str) -> bool:
