@@ -23,7 +23,8 @@ CORE_MAY_IMPORT: dict[str, set[str]] = {
 }
 PURE_IMAGES = {
     *("images.policy", "images.plan", "images.signature", "images.hashes", "images.orientation"),
-    *("images.strip", "images.stripgif", "images.stripjpeg", "images.strippng", "images.stripwebp"),
+    *("images.avifmeta", "images.boxes", "images.strip", "images.stripavif", "images.stripgif", "images.stripjpeg"),
+    *("images.strippng", "images.stripwebp"),
 }
 PURE_BROWSER = {"browser.options", "browser.heads"}
 """What a browser is started with, and what is read from its connections."""

@@ -23,12 +23,12 @@ def upright(exif: bytes) -> bytes | None:
 
 def orientation(exif: bytes) -> int | None:
     """The tag Orientation of the first directory, 1 to 8; None where there is none that is valid."""
-    order = {b"II*\0": "little", b"MM\0*": "big"}.get(exif[:4])
-    if order is None:
+    little = exif[:4] == b"II*\0"
+    if not little and exif[:4] != b"MM\0*":
         return None
 
     def number(at: int, length: int) -> int:
-        return int.from_bytes(exif[at : at + length], "little" if order == "little" else "big")
+        return int.from_bytes(exif[at : at + length], "little" if little else "big")
 
     start = number(4, 4)
     if start + 2 > len(exif):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy_polite.images.stripavif import avif_stripped
 from scrapy_polite.images.stripgif import gif_stripped
 from scrapy_polite.images.stripjpeg import jpeg_stripped
 from scrapy_polite.images.strippng import png_stripped
@@ -21,6 +22,7 @@ _WAYS: dict[str, Callable[[bytes], bytes | None]] = {
     "png": png_stripped,
     "webp": webp_stripped,
     "gif": gif_stripped,
+    "avif": avif_stripped,
 }
 
 

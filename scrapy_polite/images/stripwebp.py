@@ -78,7 +78,7 @@ def _riff(data: bytes, at: int, end: int) -> list[tuple[bytes, int, int]] | None
 def _frame(data: bytes, at: int, size: int) -> bytes | None:
     """A frame of an animation with nothing but its picture."""
     chunks = _riff(data, at + _FRAME_HEADER, at + size) if size >= _FRAME_HEADER else None
-    if not chunks:
+    if not chunks or not any(name in _COLOURS for name, _, _ in chunks):
         return None
     parts: list[bytes | memoryview] = [memoryview(data)[at : at + _FRAME_HEADER]]
     for name, start, length in chunks:
