@@ -20,7 +20,7 @@ _PROPERTIES = frozenset(
 )
 _REFERENCES = frozenset({b"dimg", b"auxl", b"prem"})
 # AVIF 1.1 section 4.1, and what encoders wrote before.
-_ALPHA = (b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha\0", b"urn:mpeg:hevc:2015:auxid:1\0")
+_ALPHA = (b"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", b"urn:mpeg:hevc:2015:auxid:1")
 _MOST_META = 4 * 1024 * 1024
 """Bytes; a colour profile, the largest part of it, has up to some hundred kilobytes."""
 _LONGEST_FTYP = 256
