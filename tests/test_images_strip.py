@@ -533,7 +533,7 @@ def test_no_bytes_take_long(attack: str) -> None:
 
 @pytest.mark.parametrize("order", ["little", "big"])
 @pytest.mark.parametrize("turn", range(1, 9))
-def test_an_orientation_is_read_in_both_byte_orders_and_as_a_long_number(order: str, turn: int) -> None:
+def test_an_orientation_is_read_in_both_byte_orders_and_in_all_types_that_decoders_take(order: str, turn: int) -> None:
     def block(kind: int, width: int) -> bytes:
         numbers = [(42, 2), (8, 4), (2, 2), (0x010F, 2), (2, 2), (1, 4), (0, 4), (0x0112, 2), (kind, 2), (1, 4), (turn, width)]
         return (b"II" if order == "little" else b"MM") + b"".join(
@@ -541,7 +541,9 @@ def test_an_orientation_is_read_in_both_byte_orders_and_as_a_long_number(order: 
         )
 
     assert orientation(block(3, 2) + bytes(2)) == turn
-    assert orientation(block(4, 4)) == turn
+    assert orientation(block(8, 2) + bytes(2)) == turn
+    assert orientation(block(4, 4)) == orientation(block(9, 4)) == turn
+    assert orientation(block(2, 4)) is None
     small = upright(block(3, 2) + bytes(2))
     assert (small is None) == (turn == 1)
     if small is not None:

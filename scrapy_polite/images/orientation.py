@@ -6,7 +6,9 @@ Source: EXIF 2.32 (CIPA DC-008) section 4.6.2 and TIFF 6.0 section 2: header, fi
 from __future__ import annotations
 
 _TAG = 0x0112
-_SHORT, _LONG = 3, 4
+_SHORT = 3
+# Types that decoders take it in: short and long, unsigned and signed; bytes of one.
+_WIDTHS = {3: 2, 8: 2, 4: 4, 9: 4}
 
 
 def upright(exif: bytes) -> bytes | None:
@@ -35,7 +37,8 @@ def orientation(exif: bytes) -> int | None:
         return None
     for at in range(start + 2, min(start + 2 + 12 * number(start, 2), len(exif) - 11), 12):
         if number(at, 2) == _TAG:
-            length = {_SHORT: 2, _LONG: 4}.get(number(at + 2, 2))
-            value = number(at + 8, length) if length and number(at + 4, 4) == 1 else 0
+            width, count = _WIDTHS.get(number(at + 2, 2), 0), number(at + 4, 4)
+            place = at + 8 if width * count <= 4 else number(at + 8, 4)
+            value = number(place, width) if count else 0
             return value if 1 <= value <= 8 else None
     return None
