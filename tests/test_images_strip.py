@@ -304,6 +304,14 @@ def test_a_gif_loops_as_before() -> None:
         assert Image.open(io.BytesIO(bare)).info["loop"] == loop
 
 
+def test_a_delay_is_kept_without_what_follows_it() -> None:
+    moving = encoded(FRAMES[0], "gif", **MOVING)
+    at = moving.index(b"\x21\xf9\4") + 7
+    told = moving[:at] + blocks(STORY) + moving[at + 1 :]
+    assert shown(told) == shown(moving)
+    assert stripped(told, "gif") == moving
+
+
 def test_what_is_no_loop_goes_with_its_name() -> None:
     plain = encoded(photo(), "gif")
     for told in (

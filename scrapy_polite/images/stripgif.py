@@ -36,8 +36,8 @@ def gif_stripped(data: bytes) -> bytes | None:
         if kind == _IMAGE:
             frames += 1
             parts.append(whole[start:at])
-        elif data[start + 1] == _CONTROL and data[blocks : blocks + 1] == b"\x04" and at == blocks + 6:
-            parts.append(whole[start:at])
+        elif data[start + 1] == _CONTROL and data[blocks] == 4:
+            parts += [whole[start : blocks + 5], memoryview(b"\0")]  # decoders read no further block
         elif data[start + 1] == _APPLICATION and data[blocks : blocks + 14] in _LOOPS and at >= blocks + 17:
             parts += [whole[start : blocks + 16], memoryview(b"\0")]
     return None
