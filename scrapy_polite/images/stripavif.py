@@ -74,7 +74,7 @@ def _is_alpha(meta: Meta, owned: list[tuple[int, bool]]) -> bool:
 
 
 def _pieces(data: bytes, meta: Meta, kept: list[int]) -> dict[int, bytes]:
-    """The data of each item. Together they are no longer than the file: each byte belongs to one item."""
+    """The data of each item. They may share some, but together they are no longer than the file."""
     found, left = dict[int, bytes](), len(data)
     for item in kept:
         inside, places = meta.places[item]

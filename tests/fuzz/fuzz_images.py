@@ -52,7 +52,7 @@ def check(data: bytes) -> None:
         return
     assert recognise(bare) == kind or kind == "avif"  # whose first box may say anything
     assert stripped(bare, kind) == bare
-    assert len(bare) <= len(body) + 64
+    assert len(bare) <= len(body) * (2 if kind == "avif" else 1) + 64  # in an AVIF items may share data
     before = pixels(body)
     if before is not None:
         assert pixels(bare) == before
@@ -76,7 +76,7 @@ def pixels(data: bytes) -> object:
 def corpus() -> list[bytes]:
     """Each format, plain and with all that images tell, and the beginnings of both."""
     image, more = photo(size=(12, 9)), photo("RGBA", (12, 9))
-    moving = {"save_all": True, "append_images": [photo(size=(12, 9))], "duration": [40, 80]}
+    moving = {"save_all": True, "append_images": [photo(size=(12, 9), seed=1)], "duration": [40, 80]}
     made = {
         "jpeg": [jpeg_laden(encoded(image, "jpeg")), encoded(image, "jpeg", progressive=True)],
         "png": [
