@@ -39,7 +39,7 @@ def drawn(data: bytes, max_pixels: int, seconds: int = CPU_SECONDS) -> bytes | R
     environment["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, sys.path))
     try:
         child = subprocess.run(  # noqa: S603 - our own module, and two numbers
-            [sys.executable, "-m", "scrapy_polite.images.svgchild", str(max_pixels), str(seconds)],
+            [sys.executable or "python3", "-m", "scrapy_polite.images.svgchild", str(max_pixels), str(seconds)],
             input=data,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
