@@ -6,9 +6,9 @@ import gzip
 import importlib
 import io
 import os
+import resource
 import struct
 import sys
-import time
 import zlib
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +22,7 @@ from scrapy_polite.images import Rejected
 from scrapy_polite.images.convert import load
 from scrapy_polite.images.signature import ends_early, recognise
 from scrapy_polite.images.svg import MOST_BYTES, drawn
+from scrapy_polite.images.svgchild import MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -349,15 +350,17 @@ def test_what_takes_too_long_is_ended(attack: str) -> None:
     ],
 )
 def test_what_grows_when_it_is_read_is_refused_at_once(data: bytes) -> None:
-    start = time.monotonic()
+    before = sum(os.times()[2:4])
     assert refused(data) == ("unsupported", "an SVG that librsvg does not draw")
-    assert time.monotonic() - start < 5
+    assert sum(os.times()[2:4]) - before < 2
 
 
 def test_a_bomb_within_an_svg_takes_no_more_memory_than_is_allowed() -> None:
     bomb = svg(b'<image width="100" height="60" href="data:image/png;base64,' + base64.b64encode(png_bomb(20_000)) + b'"/>')
     assert len(bomb) < 200_000
-    assert refused(bomb) == ("unsupported", "an SVG that cannot be drawn in 1024 MB of memory")
+    answer = drawn(bomb, LIMIT)  # some versions of librsvg leave such a picture out themselves
+    assert isinstance(answer, bytes) or answer.outcome == "unsupported"
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss <= MEMORY // 1024
 
 
 @pytest.mark.parametrize(
@@ -394,8 +397,9 @@ def test_the_largest_picture_that_is_allowed_has_the_memory_to_be_drawn() -> Non
 @pytest.mark.parametrize("size", [b"1e9", b"1e30", b"99999999999999999999"])
 def test_sizes_beyond_all_measure_cost_nothing(size: bytes) -> None:
     answer = drawn(HEAD.replace(b'"100"', b'"%s"' % size).replace(b'"60"', b'"%s"' % size) + b"</svg>", LIMIT)
-    # libvips 8.18 makes one pixel of what is beyond its own measure.
-    assert isinstance(answer, Rejected) or Image.open(io.BytesIO(answer)).size == (1, 1)
+    if isinstance(answer, bytes):  # libvips 8.18 makes one pixel of what is beyond its own measure
+        width, height = Image.open(io.BytesIO(answer)).size
+        assert width * height <= LIMIT
 
 
 def test_a_long_svg_is_refused_before_a_process_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
