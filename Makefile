@@ -26,7 +26,7 @@ help:
 	@echo 'make demo      set up, crawl the town politely, and prove it (DEMO="--short" for a quick one)'
 	@echo 'make test      set up, and run the tests (PYTEST="-k wire" for some)'
 	@echo 'make soak-accounting  crawls that are ended at random, again and again, and the sum of their requests (SOAK="1 2" seeds)'
-	@echo 'make fuzz      look for URLs that break the names, for FUZZ_SECONDS (default 60)'
+	@echo 'make fuzz      look for URLs that break the names, then for images, for FUZZ_SECONDS each (60)'
 	@echo 'make compare   the same town with stock Scrapy, with AutoThrottle, and with scrapy_polite: one table'
 	@echo 'make bench-limits  what the limits cost and how well they are kept (BENCH="--short" for a quick one)'
 	@echo 'make edges     renew the table of edges from what the providers publish (EDGES="--from DIR" from files)'
@@ -89,6 +89,7 @@ soak-accounting: $(READY)
 fuzz: $(READY)
 	@$(BIN)/pip install -q -e '.[fuzz]' || echo 'atheris cannot be installed here'
 	$(BIN)/python tests/fuzz/fuzz_naming.py $(FUZZ_SECONDS)
+	$(BIN)/python tests/fuzz/fuzz_images.py $(FUZZ_SECONDS)
 
 compare: $(READY)
 	cd example_project && ../$(BIN)/python compare.py $(COMPARE)

@@ -21,7 +21,11 @@ CORE_MAY_IMPORT: dict[str, set[str]] = {
     "redaction": {"naming"},
     "origins": {"naming", "guard", "limits", "backoff", "redaction"},
 }
-PURE_IMAGES = {"images.policy", "images.plan", "images.signature"}
+PURE_IMAGES = {
+    *("images.policy", "images.plan", "images.signature", "images.hashes", "images.orientation"),
+    *("images.avifmeta", "images.boxes", "images.strip", "images.stripavif", "images.stripgif", "images.stripjpeg"),
+    *("images.strippng", "images.stripwebp"),
+}
 PURE_BROWSER = {"browser.options", "browser.heads"}
 """What a browser is started with, and what is read from its connections."""
 WORLD = {"dns", "stores", "telemetry", "images"}

@@ -1,33 +1,25 @@
 """Fuzz the names: what must hold for any text that a page may hold as a URL, and for any spelling of a host or a bucket.
 
-    python tests/fuzz/fuzz_naming.py [SECONDS]
-
-With atheris (the extra `[fuzz]`) the search is led by the coverage of `scrapy_polite.naming`; without it, known addresses
-are mutated at random. The first input that breaks a rule ends the run with its traceback; atheris writes it to a file.
+python tests/fuzz/fuzz_naming.py [SECONDS]
 """
 
 from __future__ import annotations
 
 import json
-import random
 import re
 import sys
-import tempfile
-import time
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 TESTS = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(TESTS), str(TESTS.parent)]
+sys.path[:0] = [str(TESTS), str(TESTS.parent), str(TESTS / "fuzz")]
 
-try:
-    import atheris
-except ImportError:
-    atheris = None
+import fuzzing  # noqa: E402
+from fuzzing import atheris  # noqa: E402
 
 if atheris is not None and __name__ == "__main__":
     with atheris.instrument_imports(include=["scrapy_polite.naming"]):
@@ -161,88 +153,18 @@ def corpus() -> list[bytes]:
     return [b"\x04" + text.encode("utf-8", "surrogatepass") for text in texts] + [bytes([n] * 24) for n in range(3)]
 
 
-def mutated(seeds: list[bytes], chance: random.Random) -> Iterator[bytes]:
-    """Seeds with bytes changed, inserted, cut out and mixed with those of other seeds, without end."""
-    marks = [
-        mark.encode()
-        for mark in (
-            "%",
-            "%2e",
-            "/",
-            "\\",
-            "@",
-            ":",
-            "..",
-            "[",
-            "]",
-            "\t",
-            "#",
-            "?",
-            "\u3002",
-            "\uff0e",
-            "0x",
-            "\u00ad",
-            "\u0130",
-            "\u212a",
-        )
-    ]
-    while True:
-        data = bytearray(chance.choice(seeds))
-        for _ in range(chance.randint(1, 6)):
-            at = chance.randint(0, len(data))
-            way = chance.randint(0, 4)
-            if way == 0:
-                data[at:at] = chance.choice(marks)
-            elif way == 1:
-                data[at : at + chance.randint(1, 4)] = b""
-            elif way == 2:
-                data[at : at + 1] = bytes([chance.randint(0, 255)])
-            elif way == 3:
-                other = chance.choice(seeds)
-                start = chance.randint(0, len(other))
-                data[at:at] = other[start : start + chance.randint(1, 20)]
-            else:
-                data[0:1] = bytes([chance.randint(0, 7)])
-        yield bytes(data)
+MARKS = [
+    mark.encode()
+    for mark in (
+        *("%", "%2e", "/", "\\", "@", ":", "..", "[", "]", "\t", "#", "?", "0x"),
+        *("\u3002", "\uff0e", "\u00ad", "\u0130", "\u212a"),
+    )
+]
 
 
 def run_mutations(seconds: float, seed: int = 0) -> int:
-    """Check seeds and mutations for so long; answers how many."""
-    seeds = corpus()
-    done = 0
-    for data in seeds:
-        check(data)
-        done += 1
-    end = time.monotonic() + seconds
-    for data in mutated(seeds, random.Random(seed)):
-        if time.monotonic() > end:
-            return done
-        check(data)
-        done += 1
-    return done
-
-
-def main() -> None:
-    seconds = int(sys.argv[1]) if len(sys.argv) > 1 else 60
-    if atheris is None:
-        print(f"atheris is not here: {seconds} s of random mutations", flush=True)
-        print(f"{run_mutations(seconds, seed=time.time_ns())} inputs, no rule broken")
-        return
-    atheris.instrument_func(check)
-    with tempfile.TemporaryDirectory() as directory:
-        for number, seed in enumerate(corpus()):
-            (Path(directory) / f"{number:04}").write_bytes(seed)
-        arguments = [
-            sys.argv[0],
-            f"-max_total_time={seconds}",
-            "-timeout=10",
-            "-max_len=512",
-            "-verbosity=0",
-            "-print_final_stats=1",
-        ]
-        atheris.Setup([*arguments, directory], check)
-        atheris.Fuzz()
+    return fuzzing.run_mutations(check, corpus(), MARKS, seconds, seed)
 
 
 if __name__ == "__main__":
-    main()
+    fuzzing.run(check, corpus(), MARKS, longest=512)
