@@ -6,6 +6,7 @@ RFC 9649 section 2; HEIF and AVIF ISO/IEC 14496-12 section 4 (boxes), ISO/IEC 23
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,9 +40,16 @@ _OTHER_PICTURES = (
     b"gimp xcf",
 )
 
+# A prolog with entities, as drawing programs write it, has a kilobyte or two.
+_SVG_HEAD = 4096
+_SVG_END = re.compile(rb"</(?:[\w.-]+:)?svg\s*>")
+
 
 def recognise(data: bytes) -> str | None:
-    """The format of a body: one of `FORMATS`, "other" for a picture of another format, None for what is no picture."""
+    """The format of a body: one of `FORMATS`, "svg", "other" for a picture of another format, None for what is no picture.
+
+    A compressed SVG (.svgz) is no picture: it is as small as one likes for whatever comes out of it.
+    """
     if data.startswith(b"\xff\xd8\xff"):
         return "jpeg"
     if data.startswith(_PNG_SIGNATURE):
@@ -57,9 +65,9 @@ def recognise(data: bytes) -> str | None:
         if brands & _AVIF_BRANDS:
             return "avif"
         return "other" if brands & _HEIF_BRANDS else None
-    if data.startswith(_OTHER_PICTURES) or _is_svg(data):
+    if data.startswith(_OTHER_PICTURES):
         return "other"
-    return None
+    return "svg" if _is_svg(data) else None
 
 
 def ends_early(data: bytes, kind: str) -> bool:
@@ -70,6 +78,8 @@ def ends_early(data: bytes, kind: str) -> bool:
         return not any(name == b"IEND" for name, _, _ in _png_chunks(data))
     if kind == "gif":
         return b"\x3b" not in data[13:]
+    if kind == "svg":
+        return _SVG_END.search(data) is None
     if kind == "webp":
         return len(data) < 12 or len(data) < int.from_bytes(data[4:8], "little") + 8
     return _boxes_end_early(data)
@@ -89,7 +99,7 @@ def png_frames(data: bytes) -> int:
 
 
 def _is_svg(data: bytes) -> bool:
-    head = data[:1024].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    head = data[:_SVG_HEAD].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     return head.startswith(b"<svg") or (head.startswith((b"<?xml", b"<!--", b"<!doctype svg")) and b"<svg" in head)
 
 
