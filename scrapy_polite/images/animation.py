@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from scrapy_polite.images.libvips import number
 from scrapy_polite.images.plan import made_format
 
 if TYPE_CHECKING:
@@ -45,9 +46,7 @@ def frames_of(
     Raises `vips.Error` where the data end early.
     """
     strip = vips.Image.new_from_buffer(data, "", access="sequential", n=-1, fail_on="truncated")
-    height = strip.get("page-height") if strip.get_typeof("page-height") else strip.height
-    if not isinstance(height, int) or height < 1:
-        height = strip.height
+    height = number(strip, "page-height", strip.height)
     first, frames = None, []
     for top in range(0, strip.height - height + 1, height):
         frame = strip.crop(0, top, strip.width, height).copy()
@@ -59,10 +58,9 @@ def frames_of(
         # In memory before the next one is asked for: the strip can be read only once, from top to bottom.
         frames.append(moving(frame).copy_memory())
     assert first is not None
-    delays, loop = (strip.get(name) if strip.get_typeof(name) else None for name in ("delay", "loop"))
+    delays = strip.get("delay") if strip.get_typeof("delay") else None
     known = [delay for delay in delays if isinstance(delay, int)] if isinstance(delays, list) else []
-    timing = Timing((*known, *[_DELAY] * len(frames))[: len(frames)], loop if isinstance(loop, int) else 0)
-    return first, frames, timing
+    return first, frames, Timing((*known, *[_DELAY] * len(frames))[: len(frames)], number(strip, "loop", 0))
 
 
 def joined(vips: Vips, frames: Sequence[Image], timing: Timing) -> Image:

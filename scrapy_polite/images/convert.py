@@ -10,7 +10,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from scrapy_polite.images.animation import frames_of, stays_animated
-from scrapy_polite.images.libvips import LOADERS, load, quiet
+from scrapy_polite.images.libvips import LOADERS, load, number, quiet
 from scrapy_polite.images.making import Decoded, made, picture_blurhash, picture_hash
 from scrapy_polite.images.plan import Plan, made_format, plan
 from scrapy_polite.images.policy import Header, ImagesConfig, Picture, Rejected, Size, Variant, judge
@@ -20,7 +20,7 @@ from scrapy_polite.images.strip import stripped
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy_polite.images.libvips import Image, Vips
+    from scrapy_polite.images.libvips import Vips
 
 __all__ = ["convert", "load", "probe"]
 
@@ -72,10 +72,10 @@ def _probe(vips: Vips, data: bytes, config: ImagesConfig) -> Header | Rejected:
     try:
         image = vips.Image.new_from_buffer(data, "", access="sequential")
         loader = image.get("vips-loader")
-        frames = _number(image, "n-pages", 1)
-        interlaced = _number(image, "interlaced", 0) != 0
+        frames = number(image, "n-pages", 1)
+        interlaced = number(image, "interlaced", 0) != 0
         foreign = image.get_typeof("icc-profile-data") != 0 or image.interpretation not in _SCREEN or image.bands == 2
-        turned = _number(image, "orientation", 1) >= 5  # EXIF 2.32, tag 0x0112: 5 to 8 swap the sides
+        turned = number(image, "orientation", 1) >= 5  # EXIF 2.32, tag 0x0112: 5 to 8 swap the sides
     except vips.Error:
         if ends_early(data, kind):
             return Rejected("truncated", f"a {kind} that ends inside its header, {len(data)} bytes")
@@ -153,11 +153,6 @@ def _decode(vips: Vips, data: bytes, header: Header, config: ImagesConfig, plans
         **colours,
     )
     return Decoded(image.copy_memory())  # what is not in memory can be read only once
-
-
-def _number(image: Image, name: str, default: int) -> int:
-    value = image.get(name) if image.get_typeof(name) else default
-    return value if isinstance(value, int) else default
 
 
 def _shown(error: Exception) -> str:

@@ -199,3 +199,9 @@ def _listen(vips: Vips) -> None:
         # GLib asks the newest listener first. Once the interpreter ends it must not be called any more.
         number = vips.glib_lib.g_log_set_handler(domain, _EVERY_LEVEL, _listener, vips.ffi.NULL)
         atexit.register(vips.glib_lib.g_log_remove_handler, domain, number)
+
+
+def number(image: Image, name: str, default: int) -> int:
+    """A field of an image that is a whole number; default where there is none, or another thing."""
+    value = image.get(name) if image.get_typeof(name) else default
+    return value if isinstance(value, int) else default

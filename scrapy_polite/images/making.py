@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_polite.images.animation import ANIMATED, Timing, joined
 from scrapy_polite.images.hashes import BLUR_SIDE, HASH_SIDE, blurhash, perceptual_hash
+from scrapy_polite.images.libvips import number
 from scrapy_polite.images.plan import plan
 from scrapy_polite.images.policy import Size
 
@@ -49,9 +50,8 @@ def made(vips: Vips, decoded: Decoded, size: Size, cut: Plan, kind: str, backgro
     if not animated:
         return _encode(images[0], kind, size.quality), 1
     data = _encode(joined(vips, images, decoded.timing), kind, size.quality)
-    # WebP makes one of equal frames in a row, shown for as long.
-    frames = vips.Image.new_from_buffer(data, "", access="sequential").get("n-pages")
-    return data, frames if isinstance(frames, int) else len(images)
+    # Counted, since WebP makes one of equal frames in a row, shown for as long.
+    return data, number(vips.Image.new_from_buffer(data, "", access="sequential"), "n-pages", 1)
 
 
 def picture_hash(image: Image, background: Colour) -> str:
