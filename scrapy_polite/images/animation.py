@@ -70,3 +70,15 @@ def joined(vips: Vips, frames: Sequence[Image], timing: Timing) -> Image:
     strip.set_type(vips.GValue.array_int_type, "delay", list(timing.delays))
     strip.set_type(vips.GValue.gint_type, "loop", timing.loop)
     return strip
+
+
+def see_through(webp: bytes) -> bytes:
+    """An animated WebP as libvips writes one, whose transparency is seen by all.
+
+    Its encoder cuts a transparent rim off the first frame, and where no other frame has transparency in what is left of
+    it, it says that there is none (RFC 9649 section 2.7: flag L of VP8X), and that what is below is white (section
+    2.7.1.1, ANIM): the rim would be shown as black or white. Both places are fixed, since metadata are not written.
+    """
+    if webp[12:16] != b"VP8X" or webp[30:34] != b"ANIM":
+        return webp
+    return webp[:20] + bytes((webp[20] | 0x10,)) + webp[21:38] + bytes(4) + webp[42:]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scrapy_polite.images.animation import ANIMATED, Timing, joined
+from scrapy_polite.images.animation import ANIMATED, Timing, joined, see_through
 from scrapy_polite.images.hashes import BLUR_SIDE, HASH_SIDE, blurhash, perceptual_hash
 from scrapy_polite.images.libvips import number
 from scrapy_polite.images.plan import plan
@@ -50,6 +50,8 @@ def made(vips: Vips, decoded: Decoded, size: Size, cut: Plan, kind: str, backgro
     if not animated:
         return _encode(images[0], kind, size.quality), 1
     data = _encode(joined(vips, images, decoded.timing), kind, size.quality)
+    if kind == "webp" and images[0].hasalpha():
+        data = see_through(data)
     # Counted, since WebP makes one of equal frames in a row, shown for as long.
     return data, number(vips.Image.new_from_buffer(data, "", access="sequential"), "n-pages", 1)
 
