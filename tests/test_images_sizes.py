@@ -23,8 +23,8 @@ from pictures import (
 )
 from PIL import Image, ImageDraw
 
-from scrapy_polite.images import Picture, Rejected, images_from
-from scrapy_polite.images.convert import convert
+from scrapy_polite.images import Header, Picture, Rejected, images_from
+from scrapy_polite.images.convert import convert, probe
 from scrapy_polite.images.hashes import distance
 from scrapy_polite.images.strip import stripped
 
@@ -238,3 +238,30 @@ def test_corners_of_a_stretched_picture_are_its_own() -> None:
     variant = made(encode(quarters(300, 100), "png"), {"sizes": {"s": {"width": 60, "height": 90, "fit": "fill"}}}).variants[0]
     assert opened(variant.data).size == (60, 90)
     assert corners(variant.data) == [RED, GREEN, BLUE, YELLOW]
+
+
+DRAWING = b"""<svg xmlns="http://www.w3.org/2000/svg" width="120" height="80">
+<rect width="60" height="40" fill="rgb(220,30,30)"/><rect x="60" width="60" height="40" fill="rgb(30,160,60)"/>
+<rect y="40" width="60" height="40" fill="rgb(30,60,200)"/></svg>"""
+
+
+def test_a_drawing_is_made_into_sizes_where_svg_is_asked_for() -> None:
+    sizes = {"keep": {"width": 60}, "jpeg": {"width": 60, "format": "jpeg"}, "huge": {"width": 900}}
+    asked = {"formats": ["svg"], "sizes": sizes}
+    picture = made(DRAWING, asked)
+    assert picture.header == Header("svg", 120, 80, 1, streamable=True)
+    assert (picture.original, picture.sha256) == (DRAWING, hashlib.sha256(DRAWING).hexdigest())
+    keep, jpeg, huge = picture.variants
+    assert [(v.format, v.width, v.height) for v in (keep, jpeg, huge)] == [("png", 60, 40), ("jpeg", 60, 40), ("png", 120, 80)]
+    assert corners(keep.data)[:3] == [RED, GREEN, BLUE]
+    assert shown(keep.data, (50, 35), mode="RGBA")[3] == 0  # nothing is drawn there
+    assert near(shown(jpeg.data, (50, 35)), (255, 255, 255), 4)
+    assert probe(DRAWING, images_from(asked)) == picture.header
+    assert outcome(DRAWING, {"sizes": sizes}) == "unsupported"
+    assert outcome(DRAWING, {**asked, "max_bytes": 100}) == "too_many_bytes"
+    assert outcome(DRAWING, {**asked, "max_megapixels": 0.009}) == "too_many_pixels"
+    assert outcome(DRAWING, {**asked, "min_width": 121}) == "too_small"
+    assert outcome(DRAWING[:-10], asked) == "truncated"
+    # What it is made of is text that anybody can read: there is no telling what in it is metadata.
+    assert outcome(DRAWING, {**asked, "original": "stripped"}) == "unsupported"
+    assert made(DRAWING, {**asked, "original": "none"}).original is None

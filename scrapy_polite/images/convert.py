@@ -13,9 +13,10 @@ from scrapy_polite.images.animation import frames_of, stays_animated
 from scrapy_polite.images.libvips import LOADERS, load, number, quiet
 from scrapy_polite.images.making import Decoded, made, picture_blurhash, picture_hash
 from scrapy_polite.images.plan import Plan, made_format, plan
-from scrapy_polite.images.policy import Header, ImagesConfig, Picture, Rejected, Size, Variant, judge
+from scrapy_polite.images.policy import Header, ImagesConfig, Picture, Rejected, Size, Variant, admit, judge
 from scrapy_polite.images.signature import ends_early, png_frames, recognise
 from scrapy_polite.images.strip import stripped
+from scrapy_polite.images.svg import drawn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,11 +37,17 @@ _LONGEST_ERROR = 200  # characters: it may hold parts of the image
 
 
 def probe(data: bytes, config: ImagesConfig) -> Header | Rejected:
-    """The header of an image that may be decoded, else why not. Decodes nothing. Raises only what `load` does."""
-    vips = load()
+    """The header of an image that may be decoded, else why not. Decodes nothing (but an SVG, which is drawn for it).
+
+    Raises only what `load` does: ImportError.
+    """
+    vips, kind = load(), recognise(data)
+    raster = _raster(data, kind, config)
+    if isinstance(raster, Rejected):
+        return raster
     with quiet(vips):
         try:
-            return _probe(vips, data, config)
+            return _probe(vips, raster, kind, len(data), config)
         except Exception as error:  # whatever pyvips makes of an image, it must not end the images of the crawl
             return Rejected("unsupported", f"its header cannot be read: {_shown(error)}")
 
@@ -52,22 +59,33 @@ def convert(data: bytes, config: ImagesConfig, sizes: Sequence[Size] | None = No
     format can, else laid on the background; the first frame, or all where config keeps animations and the format can.
     Decoded once, at the largest size that is needed. All sizes or none. Raises only what `load` does: ImportError.
     """
-    vips = load()
+    vips, kind = load(), recognise(data)
+    raster = _raster(data, kind, config)
+    if isinstance(raster, Rejected):
+        return raster
     with quiet(vips):
         try:
-            header = _probe(vips, data, config)
+            header = _probe(vips, raster, kind, len(data), config)
             if isinstance(header, Rejected):
                 return header
-            return _convert(vips, data, header, config, config.sizes if sizes is None else sizes)
+            return _convert(vips, data, raster, header, config, config.sizes if sizes is None else sizes)
         except Exception as error:
             return Rejected("encode_failed", f"unexpected, please report it: {_shown(error)}")
 
 
-def _probe(vips: Vips, data: bytes, config: ImagesConfig) -> Header | Rejected:
-    kind = recognise(data)
+def _raster(data: bytes, kind: str | None, config: ImagesConfig) -> bytes | Rejected:
+    """What libvips is given to decode: the image itself, or the picture (a PNG) of one that is drawn."""
+    if kind != "svg":
+        return data
+    return admit(kind, len(data), config) or drawn(data, config.max_pixels)
+
+
+def _probe(vips: Vips, data: bytes, kind: str | None, length: int, config: ImagesConfig) -> Header | Rejected:
+    """The header in data; kind and length are those of the image, which may be another one than its raster's."""
     if kind is None:
-        return Rejected("not_an_image", f"{len(data)} bytes without the signature of an image")
-    if kind not in LOADERS:
+        return Rejected("not_an_image", f"{length} bytes without the signature of an image")
+    read_as = "png" if kind == "svg" else kind
+    if read_as not in LOADERS:
         return Rejected("unsupported", f"an image, but none of {', '.join(LOADERS)}")
     try:
         image = vips.Image.new_from_buffer(data, "", access="sequential")
@@ -82,22 +100,24 @@ def _probe(vips: Vips, data: bytes, config: ImagesConfig) -> Header | Rejected:
         if kind == "avif":  # HEIF is a large family; sequences, for one, are not read by libvips 8.18
             return Rejected("unsupported", "an AVIF of a kind that libvips does not read")
         return Rejected("not_an_image", f"the signature of a {kind}, but no header that can be read")
-    if loader != LOADERS[kind][1]:
+    if loader != LOADERS[read_as][1]:
         return Rejected("unsupported", f"the signature of a {kind}, but libvips reads it as something else")
     if kind == "png":
         frames = png_frames(data)
     width, height = (image.height, image.width) if turned else (image.width, image.height)
     whole = kind == "avif" or (kind in _PROGRESSIVE and interlaced)
     header = Header(kind, width, height, frames, streamable=not whole, foreign=foreign)
-    return judge(header, len(data), config) or header
+    return judge(header, length, config) or header
 
 
-def _convert(vips: Vips, data: bytes, header: Header, config: ImagesConfig, sizes: Sequence[Size]) -> Picture | Rejected:
+def _convert(
+    vips: Vips, data: bytes, raster: bytes, header: Header, config: ImagesConfig, sizes: Sequence[Size]
+) -> Picture | Rejected:
     if header.format in _READ_IN_PART and ends_early(data, header.format):
         return Rejected("truncated", f"{header.width}x{header.height} {header.format}: it has no end")
     plans = [(size, plan(size, header.width, header.height)) for size in sizes]
     try:
-        decoded = _decode(vips, data, header, config, plans)
+        decoded = _decode(vips, raster, header, config, plans)
     except vips.Error:
         return Rejected("truncated", f"{header.width}x{header.height} {header.format}: its data end early or are damaged")
     original = stripped(data, header.format) if config.original == "stripped" else data

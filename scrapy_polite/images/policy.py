@@ -141,6 +141,15 @@ class Picture:
     blurhash: str | None = None
 
 
+def admit(kind: str, length: int, config: ImagesConfig) -> Rejected | None:
+    """None if an image of this format and length in bytes may be looked into, else why not."""
+    if kind not in config.formats:
+        return Rejected("unsupported", f"{kind} is not among POLITE_IMAGES['formats']")
+    if length > config.max_bytes:
+        return Rejected("too_many_bytes", f"{length} bytes, {config.max_bytes} are allowed")
+    return None
+
+
 def judge(header: Header, length: int, config: ImagesConfig) -> Rejected | None:
     """None if an image of this header and length in bytes may be decoded, else why not.
 
@@ -148,10 +157,9 @@ def judge(header: Header, length: int, config: ImagesConfig) -> Rejected | None:
     """
     width, height = header.width, header.height
     pixels = width * height * (header.frames if config.animation == "keep" else 1)
-    if header.format not in config.formats:
-        return Rejected("unsupported", f"{header.format} is not among POLITE_IMAGES['formats']")
-    if length > config.max_bytes:
-        return Rejected("too_many_bytes", f"{length} bytes, {config.max_bytes} are allowed")
+    refused = admit(header.format, length, config)
+    if refused is not None:
+        return refused
     if header.frames > config.max_frames or (header.frames > 1 and config.animation == "reject"):
         allowed = 1 if config.animation == "reject" else config.max_frames
         return Rejected("too_many_frames", f"{header.frames} frames, {allowed} allowed")
