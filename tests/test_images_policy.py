@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import json
 import zlib
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_polite.images import OUTCOMES, Header, ImagesConfig, Rejected, Size, images_from
-from scrapy_polite.images.plan import original_path, plan, variant_path
+from scrapy_polite.images.plan import made_format, original_path, plan, variant_path
 from scrapy_polite.images.policy import judge
 from scrapy_polite.images.signature import ends_early, png_frames, recognise
 
@@ -206,6 +207,17 @@ def test_fill_stretches_but_never_enlarges(w: int, h: int, bw: int, bh: int) -> 
     assert (cut.width, cut.height) == (cut.box_width, cut.box_height) == (min(w, bw), min(h, bh))
 
 
+@given(sides, sides, boxes, boxes, st.sampled_from(["inside", "cover", "fill"]))
+@settings(deadline=None)
+def test_a_box_changes_nothing_but_what_is_around(w: int, h: int, bw: int, bh: int, fit: str) -> None:
+    plain, boxed = plan(Size("s", bw, bh, fit), w, h), plan(Size("s", bw, bh, fit, box=True), w, h)
+    assert (boxed.box_width, boxed.box_height) == (bw, bh)
+    assert (plain.box_width, plain.box_height) == (plain.crop_width, plain.crop_height)
+    assert replace(boxed, box_width=plain.box_width, box_height=plain.box_height) == plain
+    assert not plain.pads
+    assert plain.cuts <= (fit == "cover")
+
+
 def test_a_size_with_one_side_has_no_bound_on_the_other() -> None:
     assert plan(Size("s", 100, None), 1000, 5000).height == 500
     assert plan(Size("s", None, 100), 5000, 1000).width == 500
@@ -227,6 +239,15 @@ def test_a_name_follows_from_the_url_alone(url: str, suffix: str) -> None:
     assert original_path(url).endswith(suffix)
     assert variant_path(url, "small", "keep").endswith(suffix)
     assert variant_path(url, "small", "webp").endswith(".webp")
+
+
+def test_the_sizes_of_a_drawing_are_not_named_as_drawings() -> None:
+    url = "http://h.example/logo.SVG?v=2"
+    assert original_path(url).endswith(".svg")
+    assert variant_path(url, "small", "keep").endswith(".png")
+    assert variant_path(url, "small", "webp").endswith(".webp")
+    assert [made_format(Size("s", 9, 9, format=name), "svg") for name in ("keep", "webp")] == ["png", "webp"]
+    assert made_format(Size("s", 9, 9), "gif") == "gif"
 
 
 def test_names_are_those_of_scrapy_where_scrapy_knows_the_format() -> None:
