@@ -40,8 +40,7 @@ def made(vips: Vips, decoded: Decoded, size: Size, cut: Plan, kind: str, backgro
     animated = bool(decoded.frames) and kind in ANIMATED
     images = [_resized(frame, cut) for frame in (decoded.frames if animated else [decoded.still])]
     if cut.cuts:
-        images[0] = images[0].copy_memory()
-        left, top = _place(images[0], size, cut)
+        left, top = (cut.left, cut.top) if size.crop == "centre" else _attention(images, cut)
         images = [image.crop(left, top, cut.crop_width, cut.crop_height) for image in images]
     if kind in _OPAQUE:
         images = [image.flatten(background=background) if image.hasalpha() else image for image in images]
@@ -73,11 +72,10 @@ def _resized(image: Image, cut: Plan) -> Image:
     return image.thumbnail_image(cut.width, height=cut.height, size="force")
 
 
-def _place(image: Image, size: Size, cut: Plan) -> tuple[int, int]:
-    """Left and top of what is kept; of an animation in the first frame, since a window that moves would shake."""
-    if size.crop == "centre":
-        return cut.left, cut.top
-    found = image.smartcrop(cut.crop_width, cut.crop_height, interesting="attention")
+def _attention(images: list[Image], cut: Plan) -> tuple[int, int]:
+    """Left and top of what draws the eye; of an animation in the first frame, since a window that moves would shake."""
+    images[0] = images[0].copy_memory()  # it is read twice
+    found = images[0].smartcrop(cut.crop_width, cut.crop_height, interesting="attention")
     return -found.xoffset, -found.yoffset  # where the left upper corner of the whole has come to lie
 
 
