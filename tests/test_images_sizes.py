@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import resource
 
 import pytest
 from pictures import (
@@ -188,6 +189,9 @@ def test_the_hash_of_a_picture_is_nearly_the_same_however_it_is_stored(value: di
         )
     ]
     assert all(distance(hashes[0], other) <= 6 for other in hashes), hashes
+    small = made(encode(picture, "png"), {"sizes": {"s": {"width": 4}}, "perceptual_hash": True, "blurhash": True})
+    alone = made(encode(picture, "png"), {"perceptual_hash": True, "blurhash": True})
+    assert (small.perceptual_hash, small.blurhash) == (alone.perceptual_hash, alone.blurhash)
     mirrored = made(encode(picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT), "png"), {"perceptual_hash": True})
     assert distance(hashes[0], mirrored.perceptual_hash or "") > 12
 
@@ -265,3 +269,11 @@ def test_a_drawing_is_made_into_sizes_where_svg_is_asked_for() -> None:
     # What it is made of is text that anybody can read: there is no telling what in it is metadata.
     assert outcome(DRAWING, {**asked, "original": "stripped"}) == "unsupported"
     assert made(DRAWING, {**asked, "original": "none"}).original is None
+
+
+def test_a_drawing_that_is_not_asked_for_is_not_drawn() -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    assert outcome(DRAWING) == "unsupported"
+    assert outcome(DRAWING, {"formats": ["svg"], "max_bytes": 100}) == "too_many_bytes"
+    assert isinstance(probe(DRAWING, images_from(None)), Rejected)
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime == before

@@ -66,23 +66,30 @@ def test_every_size_is_upright_and_has_no_orientation_left(kind: str, orientatio
         assert b"imir" not in variant.data
 
 
-@pytest.mark.parametrize("orientation", [3, 5, 6, 8])
-def test_the_frames_of_an_animation_are_upright(orientation: int) -> None:
-    # Stored 80 x 160: turned, one frame is as high as two that are stored.
-    frames = [turned(quarters(160, 80), orientation), turned(quarters(160, 80), orientation).point(lambda v: v // 2)]
+@pytest.mark.parametrize("orientation", STORED)
+@pytest.mark.parametrize(("width", "height"), [(160, 80), (80, 160)])
+def test_the_frames_of_an_animation_are_upright(orientation: int, width: int, height: int) -> None:
+    # Twice as high as wide: turned on its side, one frame is as high as two that are stored.
+    frames = [turned(quarters(width, height), orientation)]
+    frames.append(frames[0].point(lambda value: value // 2))
     data = animated(frames, "webp", lossless=True, exif=tag(orientation), duration=100)
-    sizes = {"whole": {"width": 160, "height": 80}, "box": {"width": 90, "height": 90, "box": True}}
+    sizes = {
+        "whole": {"width": width, "height": height},
+        "small": {"width": width // 2},
+        "box": {"width": 90, "height": 90, "box": True},
+        "still": {"width": width, "format": "png"},
+    }
     picture = made(data, {"sizes": sizes, "animation": "keep"})
-    assert (picture.header.width, picture.header.height) == (160, 80)
-    whole, box = picture.variants
-    assert (whole.frames, box.frames) == (2, 2)
-    assert opened(whole.data).size == (160, 80)
+    assert (picture.header.width, picture.header.height) == (width, height)
+    whole, small, box, still = picture.variants
+    assert [v.frames for v in picture.variants] == [2, 2, 2, 1]
+    sides = [(width, height), (width // 2, height // 2), (90, 90), (width, height)]
+    assert [opened(v.data).size for v in picture.variants] == sides
     assert opened(box.data).size == (90, 90)
-    assert upright(whole.data)
-    half = [
-        near(found, tuple(v // 2 for v in wanted), 25) for found, wanted in zip(corners(whole.data, 1), UPRIGHT, strict=True)
-    ]
-    assert all(half)
+    for variant in (whole, small, still):
+        assert upright(variant.data)
+    for variant in (whole, small):
+        assert upright(variant.data, 1, [tuple(value // 2 for value in colour) for colour in UPRIGHT])
 
 
 def test_an_orientation_that_is_none_is_ignored() -> None:

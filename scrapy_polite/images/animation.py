@@ -55,7 +55,7 @@ def frames_of(
         if first is None:
             frame = frame.copy_memory()
             first = still(frame).copy_memory()
-        # In memory before the next one is asked for: the strip can be read only once, from top to bottom.
+        # In memory before the next one is asked for: the strip is read from top to bottom, and anew for whoever is not.
         frames.append(moving(frame).copy_memory())
     assert first is not None
     delays = strip.get("delay") if strip.get_typeof("delay") else None
