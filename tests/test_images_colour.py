@@ -200,6 +200,13 @@ def test_half_transparency_is_half_of_the_background(kind: str) -> None:
         assert near(shown(variant.data, mode="RGBA"), (200, 100, 0, 128), 5), (variant.size, shown(variant.data, mode="RGBA"))
 
 
+@pytest.mark.parametrize("out", ["png", "webp", "avif"])
+def test_half_transparency_of_sixteen_bits_is_half(out: str) -> None:
+    data = png(60, 60, 16, 6, sixteen(200 * 257, 100 * 257, 0, 128 * 257) * 60)
+    variant = made(data, {"sizes": {"s": {"width": 30, "format": out}}}).variants[0]
+    assert near(shown(variant.data, mode="RGBA"), (200, 100, 0, 128), 3), shown(variant.data, mode="RGBA")
+
+
 def test_the_edge_of_a_transparent_shape_has_no_rim_of_the_hidden_colour() -> None:
     image = Image.new("RGBA", (200, 200), (255, 0, 0, 0))  # red, but nowhere seen
     image.paste((0, 0, 255, 255), (60, 60, 140, 140))

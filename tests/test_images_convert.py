@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from iccprofiles import SRGB, matrix_profile, srgb_curve
-from pictures import BLUE, FORMATS, GREEN, RED, YELLOW, encode, made, near, opened, outcome, png, quarters
+from pictures import BLUE, FORMATS, GREEN, RED, YELLOW, animated, encode, made, near, opened, outcome, png, quarters
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
@@ -152,7 +152,25 @@ def test_many_threads_make_what_one_makes() -> None:
         assert list(pool.map(lambda data: convert(data, value), datas)) == alone
 
 
-SEEDS = [encode(quarters(40, 30), kind) for kind in ("jpeg", "png", "webp", "gif", "avif")]
+SMALLER = quarters(40, 30)
+MOVING = [SMALLER, SMALLER.rotate(90), SMALLER.rotate(180)]
+SEEDS = [
+    *(encode(SMALLER, kind) for kind in FORMATS),
+    *(animated(MOVING, kind, duration=50) for kind in ("gif", "webp")),
+    encode(SMALLER, "jpeg", progressive=True),
+    encode(SMALLER.convert("RGBA").rotate(20), "png"),
+]
+EVERYTHING = {
+    "sizes": {
+        "crop": {"width": 20, "height": 9, "fit": "cover", "crop": "attention"},
+        "box": {"width": 50, "height": 50, "box": True},
+        "web": {"width": 8, "format": "webp"},
+    },
+    "animation": "keep",
+    "original": "stripped",
+    "perceptual_hash": True,
+    "blurhash": True,
+}
 
 
 @given(st.sampled_from(SEEDS), st.data())
@@ -161,4 +179,6 @@ def test_damage_anywhere_ends_in_a_known_outcome(seed: bytes, data: st.DataObjec
     body = bytearray(seed)
     for at in data.draw(st.lists(st.integers(0, len(seed) - 1), max_size=8)):
         body[at] = data.draw(st.integers(0, 255))
-    assert outcome(bytes(body), SMALL) in OUTCOMES
+    said = outcome(bytes(body), EVERYTHING)
+    assert said in OUTCOMES
+    assert said != "encode_failed"  # which would be a mistake of ours
