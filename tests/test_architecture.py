@@ -22,6 +22,7 @@ CORE_MAY_IMPORT: dict[str, set[str]] = {
     "origins": {"naming", "guard", "limits", "backoff", "redaction"},
 }
 PURE_IMAGES = {
+    "images.parts",
     *("images.policy", "images.policyforms", "images.plan", "images.signature", "images.hashes", "images.orientation"),
     *("images.strip", "images.stripgif", "images.stripjpeg", "images.strippng", "images.stripwebp"),
 }

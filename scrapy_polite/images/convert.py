@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from scrapy_polite.images.animation import frames_of, stays_animated
 from scrapy_polite.images.libvips import LOADERS, load, number, quiet
 from scrapy_polite.images.making import Decoded, made, picture_blurhash, picture_hash
+from scrapy_polite.images.parts import laden
 from scrapy_polite.images.plan import Plan, made_format, plan
-from scrapy_polite.images.policy import Header, ImagesConfig, Picture, Rejected, Size, Variant, admit, judge
+from scrapy_polite.images.policy import Header, ImagesConfig, Picture, Rejected, Size, Variant, admit, allowed_frames, judge
 from scrapy_polite.images.signature import ends_early, png_frames, recognise
 from scrapy_polite.images.strip import stripped
 from scrapy_polite.images.svg import drawn
@@ -87,6 +88,9 @@ def _probe(vips: Vips, data: bytes, kind: str | None, length: int, config: Image
     read_as = "png" if kind == "svg" else kind
     if read_as not in LOADERS:
         return Rejected("unsupported", f"an image, but none of {', '.join(LOADERS)}")
+    refused = admit(kind, length, config) or laden(data, kind, allowed_frames(config))
+    if refused is not None:
+        return refused
     try:
         image = vips.Image.new_from_buffer(data, "", access="sequential")
         loader = image.get("vips-loader")
@@ -102,7 +106,7 @@ def _probe(vips: Vips, data: bytes, kind: str | None, length: int, config: Image
         return Rejected("not_an_image", f"the signature of a {kind}, but no header that can be read")
     if loader != LOADERS[read_as][1]:
         return Rejected("unsupported", f"the signature of a {kind}, but libvips reads it as something else")
-    if kind == "png":
+    if kind == "png":  # which libvips reads as a still picture, and says nothing
         frames = png_frames(data)
     width, height = (image.height, image.width) if turned else (image.width, image.height)
     whole = kind == "avif" or (kind in _PROGRESSIVE and interlaced)

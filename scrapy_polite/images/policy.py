@@ -150,6 +150,11 @@ def admit(kind: str, length: int, config: ImagesConfig) -> Rejected | None:
     return None
 
 
+def allowed_frames(config: ImagesConfig) -> int:
+    """The most frames that an image may have."""
+    return 1 if config.animation == "reject" else config.max_frames
+
+
 def judge(header: Header, length: int, config: ImagesConfig) -> Rejected | None:
     """None if an image of this header and length in bytes may be decoded, else why not.
 
@@ -160,9 +165,8 @@ def judge(header: Header, length: int, config: ImagesConfig) -> Rejected | None:
     refused = admit(header.format, length, config)
     if refused is not None:
         return refused
-    if header.frames > config.max_frames or (header.frames > 1 and config.animation == "reject"):
-        allowed = 1 if config.animation == "reject" else config.max_frames
-        return Rejected("too_many_frames", f"{header.frames} frames, {allowed} allowed")
+    if header.frames > allowed_frames(config):
+        return Rejected("too_many_frames", f"{header.frames} frames, {allowed_frames(config)} allowed")
     limit = config.max_pixels if header.streamable else min(config.max_pixels, config.max_pixels_unstreamable)
     if pixels > limit:
         how = "" if header.streamable else " that cannot be decoded as a stream"

@@ -75,7 +75,7 @@ def ends_early(data: bytes, kind: str) -> bool:
     if kind == "jpeg":
         return b"\xff\xd9" not in data[2:]
     if kind == "png":
-        return not any(name == b"IEND" for name, _, _ in _png_chunks(data))
+        return not any(name == b"IEND" for name, _, _ in png_chunks(data))
     if kind == "gif":
         return _gif_ends_early(data)
     if kind == "svg":
@@ -90,7 +90,7 @@ def png_frames(data: bytes) -> int:
 
     libvips reads such a file as a still picture and says nothing.
     """
-    for name, start, length in _png_chunks(data):
+    for name, start, length in png_chunks(data):
         if name == b"acTL" and length >= 8:
             return max(1, int.from_bytes(data[start : start + 4], "big"))
         if name == b"IDAT":
@@ -103,7 +103,7 @@ def _is_svg(data: bytes) -> bool:
     return head.startswith(b"<svg") or (head.startswith((b"<?xml", b"<!--", b"<!doctype svg")) and b"<svg" in head)
 
 
-def _png_chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
+def png_chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
     """Name, start and length of the data of every whole chunk."""
     at = len(_PNG_SIGNATURE)
     while at + 12 <= len(data):
@@ -129,22 +129,34 @@ def _boxes_end_early(data: bytes) -> bool:
     return at > len(data) or b"meta" not in names
 
 
-def _gif_ends_early(data: bytes) -> bool:
-    """Whether the trailer is missing: libvips shows an animation without its last frames, and says nothing."""
+def gif_blocks(data: bytes) -> Iterator[int]:
+    """The first byte of every whole block of a GIF: images (0x2c), extensions (0x21), the trailer (0x3b).
+
+    Another byte is answered as the last one: no block begins with it.
+    """
     at = 13 + _gif_table(data, 10)
     while at < len(data):
-        if data[at] == 0x3B:
-            return False
-        if data[at] == 0x2C:
+        block = data[at]
+        if block == 0x2C:
             at += 11 + _gif_table(data, at + 9)
-        elif data[at] == 0x21:
+        elif block == 0x21:
             at += 2
         else:
-            return False  # damaged, not short
+            yield block
+            return
         while at < len(data) and data[at]:
             at += 1 + data[at]
         at += 1
-    return True
+        if at <= len(data):
+            yield block
+
+
+def _gif_ends_early(data: bytes) -> bool:
+    """Whether the trailer is missing: libvips shows an animation without its last frames, and says nothing."""
+    last = 0x2C
+    for block in gif_blocks(data):
+        last = block
+    return last in (0x2C, 0x21)  # after any other byte: damaged, not short
 
 
 def _gif_table(data: bytes, flags: int) -> int:
