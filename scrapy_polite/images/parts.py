@@ -75,8 +75,8 @@ def _jpeg_segments(data: bytes) -> Iterator[bytes]:
 
 
 def _webp_chunks(data: bytes) -> Iterator[bytes]:
-    at = 12
-    while at + 8 <= len(data):
+    at, end = 12, min(len(data), 8 + int.from_bytes(data[4:8], "little"))
+    while at + 8 <= end:
         yield data[at : at + 4]
         length = int.from_bytes(data[at + 4 : at + 8], "little")
         at += 8 + length + (length & 1)
