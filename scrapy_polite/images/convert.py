@@ -155,7 +155,7 @@ def _decode(vips: Vips, data: bytes, header: Header, config: ImagesConfig, plans
     still = [cut for _, cut in plans]
     if not still or config.perceptual_hash or config.blurhash:
         still.append(plan(_CHECK, header.width, header.height))
-    # A conversion of colours takes more than twice as long as all the rest: only where it changes something.
+    # Only where a conversion of colours changes something: it takes a JPEG of 12 megapixels 15 % more time, a PNG 3 %.
     colours = {"output_profile": "srgb"} if header.foreign else {}
     width, height = max(cut.width for cut in still), max(cut.height for cut in still)
     moving = [cut for size, cut in plans if stays_animated(size, header, config)]
