@@ -22,7 +22,8 @@ CORE_MAY_IMPORT: dict[str, set[str]] = {
     "origins": {"naming", "guard", "limits", "backoff", "redaction"},
 }
 PURE_IMAGES = {
-    *("images.policy", "images.plan", "images.signature", "images.hashes", "images.orientation"),
+    "images.parts",
+    *("images.policy", "images.policyforms", "images.plan", "images.signature", "images.hashes", "images.orientation"),
     *("images.avifmeta", "images.boxes", "images.strip", "images.stripavif", "images.stripgif", "images.stripjpeg"),
     *("images.strippng", "images.stripwebp"),
 }
@@ -38,7 +39,18 @@ NOT_IN_THE_CORE = {
     *("time", "random"),
 }
 NOT_IN_THE_WORLD = {"scrapy", "twisted", "zope"}
-HEAVY = {"pyvips", "psycopg", "psycopg_pool", "duckdb", "playwright", "scrapy_playwright", "phonenumbers", "PIL"}
+HEAVY = {
+    "pyvips",
+    "psycopg",
+    "psycopg_pool",
+    "duckdb",
+    "playwright",
+    "scrapy_playwright",
+    "phonenumbers",
+    "PIL",
+    "botocore",
+    "google",
+}
 """Loaded only where their feature is used: never when a module is imported."""
 
 STORE_INSIDES = {

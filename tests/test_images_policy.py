@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import json
 import zlib
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_polite.images import OUTCOMES, Header, ImagesConfig, Rejected, Size, images_from
-from scrapy_polite.images.plan import original_path, plan, variant_path
+from scrapy_polite.images.plan import made_format, original_path, plan, variant_path
 from scrapy_polite.images.policy import judge
 from scrapy_polite.images.signature import ends_early, png_frames, recognise
 
@@ -28,6 +29,7 @@ def test_every_key_is_taken_over_also_as_json_text() -> None:
         "sizes": {
             "small": {"width": 320, "height": 240, "fit": "cover", "format": "webp", "quality": 70},
             "wide": {"width": 900},
+            "tile": {"width": 90, "height": 80, "fit": "cover", "crop": "attention", "box": True},
         },
         "max_megapixels": 1.5,
         "max_megapixels_unstreamable": 1,
@@ -38,9 +40,17 @@ def test_every_key_is_taken_over_also_as_json_text() -> None:
         "formats": ["jpeg", "png"],
         "background": "#0080ff",
         "animation": "reject",
+        "original": "stripped",
+        "perceptual_hash": True,
+        "blurhash": True,
+        "same_source": False,
     }
     config = ImagesConfig(
-        sizes=(Size("small", 320, 240, "cover", "webp", 70), Size("wide", 900, None, "inside", "keep", 80)),
+        sizes=(
+            Size("small", 320, 240, "cover", "webp", 70),
+            Size("wide", 900, None, "inside", "keep", 80),
+            Size("tile", 90, 80, "cover", "keep", 80, "attention", True),
+        ),
         max_pixels=1_500_000,
         max_pixels_unstreamable=1_000_000,
         max_frames=3,
@@ -50,6 +60,10 @@ def test_every_key_is_taken_over_also_as_json_text() -> None:
         formats=frozenset({"jpeg", "png"}),
         background=(0, 128, 255),
         animation="reject",
+        original="stripped",
+        perceptual_hash=True,
+        blurhash=True,
+        same_source=False,
     )
     assert images_from(value) == config
     assert images_from(json.dumps(value)) == config
@@ -81,9 +95,23 @@ def test_every_key_is_taken_over_also_as_json_text() -> None:
         ({"min_width": -1}, "POLITE_IMAGES['min_width']: -1", "from 0"),
         ({"min_height": 1.5}, "POLITE_IMAGES['min_height']: 1.5", "whole number"),
         ({"formats": []}, "POLITE_IMAGES['formats']: []", "at least one"),
-        ({"formats": ["svg"]}, "POLITE_IMAGES['formats']: ['svg']", "'avif'"),
+        ({"formats": ["tiff"]}, "POLITE_IMAGES['formats']: ['tiff']", "'avif', 'svg'"),
+        ({"sizes": {"s": {"width": 9, "crop": "attention"}}}, "['crop']: 'attention'", "'fit': 'cover'"),
+        ({"sizes": {"s": {"width": 9, "crop": "faces"}}}, "['crop']: 'faces'", "'centre', 'attention'"),
+        (
+            {"sizes": {"s": {"width": 9, "box": True}}},
+            "POLITE_IMAGES['sizes']['s']",
+            "both 'width' and 'height', which 'box' needs",
+        ),
+        ({"sizes": {"s": {"width": 9, "height": 9, "box": 1}}}, "POLITE_IMAGES['sizes']['s']['box']: 1", "True or False"),
+        ({"original": "raw"}, "POLITE_IMAGES['original']: 'raw'", "'keep', 'stripped', 'none'"),
+        ({"original": "none"}, "POLITE_IMAGES['original']: 'none'", "'sizes'"),
+        ({"original": "none", "sizes": {}}, "POLITE_IMAGES['original']: 'none'", "'sizes'"),
+        ({"perceptual_hash": "yes"}, "POLITE_IMAGES['perceptual_hash']: 'yes'", "True or False"),
+        ({"blurhash": None}, "POLITE_IMAGES['blurhash']: None", "True or False"),
+        ({"same_source": 0}, "POLITE_IMAGES['same_source']: 0", "True or False"),
         ({"background": "white"}, "POLITE_IMAGES['background']: 'white'", "'#rrggbb'"),
-        ({"animation": "animate"}, "POLITE_IMAGES['animation']: 'animate'", "'first', 'reject'"),
+        ({"animation": "animate"}, "POLITE_IMAGES['animation']: 'animate'", "'first', 'keep', 'reject'"),
     ],
 )
 def test_a_wrong_value_names_the_setting_the_place_the_value_and_what_is_accepted(
@@ -129,6 +157,12 @@ def header(kind: str = "jpeg", width: int = 100, height: int = 100, frames: int 
         (header("avif", 5_000, 5_000, streamable=False), 1, {}, None),
         (header("avif", 5_000, 5_001, streamable=False), 1, {}, "too_many_pixels"),
         (header("avif", 2_000, 2_000, streamable=False), 1, {"max_megapixels": 3}, "too_many_pixels"),
+        (header("gif", frames=200), 1, {"animation": "keep"}, None),
+        (header("gif", frames=201), 1, {"animation": "keep"}, "too_many_frames"),
+        (header("gif", frames=2), 1, {"animation": "keep", "max_frames": 1}, "too_many_frames"),
+        (header("gif", 500, 1000, frames=100), 1, {"animation": "keep"}, None),
+        (header("gif", 501, 1000, frames=100), 1, {"animation": "keep"}, "too_many_pixels"),
+        (header("gif", 501, 1000, frames=100), 1, {"animation": "first", "max_frames": 100}, None),
         (header(width=99), 1, {"min_width": 100}, "too_small"),
         (header(height=99), 1, {"min_height": 100}, "too_small"),
         (header(), 1, {"min_width": 100, "min_height": 100}, None),
@@ -173,6 +207,17 @@ def test_fill_stretches_but_never_enlarges(w: int, h: int, bw: int, bh: int) -> 
     assert (cut.width, cut.height) == (cut.box_width, cut.box_height) == (min(w, bw), min(h, bh))
 
 
+@given(sides, sides, boxes, boxes, st.sampled_from(["inside", "cover", "fill"]))
+@settings(deadline=None)
+def test_a_box_changes_nothing_but_what_is_around(w: int, h: int, bw: int, bh: int, fit: str) -> None:
+    plain, boxed = plan(Size("s", bw, bh, fit), w, h), plan(Size("s", bw, bh, fit, box=True), w, h)
+    assert (boxed.box_width, boxed.box_height) == (bw, bh)
+    assert (plain.box_width, plain.box_height) == (plain.crop_width, plain.crop_height)
+    assert replace(boxed, box_width=plain.box_width, box_height=plain.box_height) == plain
+    assert not plain.pads
+    assert plain.cuts <= (fit == "cover")
+
+
 def test_a_size_with_one_side_has_no_bound_on_the_other() -> None:
     assert plan(Size("s", 100, None), 1000, 5000).height == 500
     assert plan(Size("s", None, 100), 5000, 1000).width == 500
@@ -194,6 +239,15 @@ def test_a_name_follows_from_the_url_alone(url: str, suffix: str) -> None:
     assert original_path(url).endswith(suffix)
     assert variant_path(url, "small", "keep").endswith(suffix)
     assert variant_path(url, "small", "webp").endswith(".webp")
+
+
+def test_the_sizes_of_a_drawing_are_not_named_as_drawings() -> None:
+    url = "http://h.example/logo.SVG?v=2"
+    assert original_path(url).endswith(".svg")
+    assert variant_path(url, "small", "keep").endswith(".png")
+    assert variant_path(url, "small", "webp").endswith(".webp")
+    assert [made_format(Size("s", 9, 9, format=name), "svg") for name in ("keep", "webp")] == ["png", "webp"]
+    assert made_format(Size("s", 9, 9), "gif") == "gif"
 
 
 def test_names_are_those_of_scrapy_where_scrapy_knows_the_format() -> None:

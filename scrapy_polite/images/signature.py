@@ -75,9 +75,9 @@ def ends_early(data: bytes, kind: str) -> bool:
     if kind == "jpeg":
         return b"\xff\xd9" not in data[2:]
     if kind == "png":
-        return not any(name == b"IEND" for name, _, _ in _png_chunks(data))
+        return not any(name == b"IEND" for name, _, _ in png_chunks(data))
     if kind == "gif":
-        return b"\x3b" not in data[13:]
+        return _gif_ends_early(data)
     if kind == "svg":
         return _SVG_END.search(data) is None
     if kind == "webp":
@@ -90,7 +90,7 @@ def png_frames(data: bytes) -> int:
 
     libvips reads such a file as a still picture and says nothing.
     """
-    for name, start, length in _png_chunks(data):
+    for name, start, length in png_chunks(data):
         if name == b"acTL" and length >= 8:
             return max(1, int.from_bytes(data[start : start + 4], "big"))
         if name == b"IDAT":
@@ -103,7 +103,7 @@ def _is_svg(data: bytes) -> bool:
     return head.startswith(b"<svg") or (head.startswith((b"<?xml", b"<!--", b"<!doctype svg")) and b"<svg" in head)
 
 
-def _png_chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
+def png_chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
     """Name, start and length of the data of every whole chunk."""
     at = len(_PNG_SIGNATURE)
     while at + 12 <= len(data):
@@ -127,3 +127,38 @@ def _boxes_end_early(data: bytes) -> bool:
             return False  # damaged, not short
         at += size
     return at > len(data) or b"meta" not in names
+
+
+def gif_blocks(data: bytes) -> Iterator[int]:
+    """The first byte of every whole block of a GIF: images (0x2c), extensions (0x21), the trailer (0x3b).
+
+    Another byte is answered as the last one: no block begins with it.
+    """
+    at = 13 + _gif_table(data, 10)
+    while at < len(data):
+        block = data[at]
+        if block == 0x2C:
+            at += 11 + _gif_table(data, at + 9)
+        elif block == 0x21:
+            at += 2
+        else:
+            yield block
+            return
+        while at < len(data) and data[at]:
+            at += 1 + data[at]
+        at += 1
+        if at <= len(data):
+            yield block
+
+
+def _gif_ends_early(data: bytes) -> bool:
+    """Whether the trailer is missing: libvips shows an animation without its last frames, and says nothing."""
+    last = 0x2C
+    for block in gif_blocks(data):
+        last = block
+    return last in (0x2C, 0x21)  # after any other byte: damaged, not short
+
+
+def _gif_table(data: bytes, flags: int) -> int:
+    """The bytes of a colour table, by the place of the flags that announce it."""
+    return 3 << (data[flags] & 7) + 1 if flags < len(data) and data[flags] & 0x80 else 0
