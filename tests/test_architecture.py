@@ -21,7 +21,10 @@ CORE_MAY_IMPORT: dict[str, set[str]] = {
     "redaction": {"naming"},
     "origins": {"naming", "guard", "limits", "backoff", "redaction"},
 }
-PURE_IMAGES = {"images.policy", "images.plan", "images.signature"}
+PURE_IMAGES = {
+    *("images.policy", "images.plan", "images.signature", "images.hashes", "images.orientation"),
+    *("images.strip", "images.stripgif", "images.stripjpeg", "images.strippng", "images.stripwebp"),
+}
 PURE_BROWSER = {"browser.options", "browser.heads"}
 """What a browser is started with, and what is read from its connections."""
 WORLD = {"dns", "stores", "telemetry", "images"}
