@@ -22,7 +22,7 @@ CORE_MAY_IMPORT: dict[str, set[str]] = {
     "origins": {"naming", "guard", "limits", "backoff", "redaction"},
 }
 PURE_IMAGES = {
-    *("images.policy", "images.plan", "images.signature", "images.hashes", "images.orientation"),
+    *("images.policy", "images.policyforms", "images.plan", "images.signature", "images.hashes", "images.orientation"),
     *("images.strip", "images.stripgif", "images.stripjpeg", "images.strippng", "images.stripwebp"),
 }
 PURE_BROWSER = {"browser.options", "browser.heads"}

@@ -28,6 +28,7 @@ def test_every_key_is_taken_over_also_as_json_text() -> None:
         "sizes": {
             "small": {"width": 320, "height": 240, "fit": "cover", "format": "webp", "quality": 70},
             "wide": {"width": 900},
+            "tile": {"width": 90, "height": 80, "fit": "cover", "crop": "attention", "box": True},
         },
         "max_megapixels": 1.5,
         "max_megapixels_unstreamable": 1,
@@ -38,9 +39,17 @@ def test_every_key_is_taken_over_also_as_json_text() -> None:
         "formats": ["jpeg", "png"],
         "background": "#0080ff",
         "animation": "reject",
+        "original": "stripped",
+        "perceptual_hash": True,
+        "blurhash": True,
+        "same_source": False,
     }
     config = ImagesConfig(
-        sizes=(Size("small", 320, 240, "cover", "webp", 70), Size("wide", 900, None, "inside", "keep", 80)),
+        sizes=(
+            Size("small", 320, 240, "cover", "webp", 70),
+            Size("wide", 900, None, "inside", "keep", 80),
+            Size("tile", 90, 80, "cover", "keep", 80, "attention", True),
+        ),
         max_pixels=1_500_000,
         max_pixels_unstreamable=1_000_000,
         max_frames=3,
@@ -50,6 +59,10 @@ def test_every_key_is_taken_over_also_as_json_text() -> None:
         formats=frozenset({"jpeg", "png"}),
         background=(0, 128, 255),
         animation="reject",
+        original="stripped",
+        perceptual_hash=True,
+        blurhash=True,
+        same_source=False,
     )
     assert images_from(value) == config
     assert images_from(json.dumps(value)) == config
@@ -81,9 +94,23 @@ def test_every_key_is_taken_over_also_as_json_text() -> None:
         ({"min_width": -1}, "POLITE_IMAGES['min_width']: -1", "from 0"),
         ({"min_height": 1.5}, "POLITE_IMAGES['min_height']: 1.5", "whole number"),
         ({"formats": []}, "POLITE_IMAGES['formats']: []", "at least one"),
-        ({"formats": ["svg"]}, "POLITE_IMAGES['formats']: ['svg']", "'avif'"),
+        ({"formats": ["tiff"]}, "POLITE_IMAGES['formats']: ['tiff']", "'avif', 'svg'"),
+        ({"sizes": {"s": {"width": 9, "crop": "attention"}}}, "['crop']: 'attention'", "'fit': 'cover'"),
+        ({"sizes": {"s": {"width": 9, "crop": "faces"}}}, "['crop']: 'faces'", "'centre', 'attention'"),
+        (
+            {"sizes": {"s": {"width": 9, "box": True}}},
+            "POLITE_IMAGES['sizes']['s']",
+            "both 'width' and 'height', which 'box' needs",
+        ),
+        ({"sizes": {"s": {"width": 9, "height": 9, "box": 1}}}, "POLITE_IMAGES['sizes']['s']['box']: 1", "True or False"),
+        ({"original": "raw"}, "POLITE_IMAGES['original']: 'raw'", "'keep', 'stripped', 'none'"),
+        ({"original": "none"}, "POLITE_IMAGES['original']: 'none'", "'sizes'"),
+        ({"original": "none", "sizes": {}}, "POLITE_IMAGES['original']: 'none'", "'sizes'"),
+        ({"perceptual_hash": "yes"}, "POLITE_IMAGES['perceptual_hash']: 'yes'", "True or False"),
+        ({"blurhash": None}, "POLITE_IMAGES['blurhash']: None", "True or False"),
+        ({"same_source": 0}, "POLITE_IMAGES['same_source']: 0", "True or False"),
         ({"background": "white"}, "POLITE_IMAGES['background']: 'white'", "'#rrggbb'"),
-        ({"animation": "animate"}, "POLITE_IMAGES['animation']: 'animate'", "'first', 'reject'"),
+        ({"animation": "animate"}, "POLITE_IMAGES['animation']: 'animate'", "'first', 'keep', 'reject'"),
     ],
 )
 def test_a_wrong_value_names_the_setting_the_place_the_value_and_what_is_accepted(
@@ -129,6 +156,12 @@ def header(kind: str = "jpeg", width: int = 100, height: int = 100, frames: int 
         (header("avif", 5_000, 5_000, streamable=False), 1, {}, None),
         (header("avif", 5_000, 5_001, streamable=False), 1, {}, "too_many_pixels"),
         (header("avif", 2_000, 2_000, streamable=False), 1, {"max_megapixels": 3}, "too_many_pixels"),
+        (header("gif", frames=200), 1, {"animation": "keep"}, None),
+        (header("gif", frames=201), 1, {"animation": "keep"}, "too_many_frames"),
+        (header("gif", frames=2), 1, {"animation": "keep", "max_frames": 1}, "too_many_frames"),
+        (header("gif", 500, 1000, frames=100), 1, {"animation": "keep"}, None),
+        (header("gif", 501, 1000, frames=100), 1, {"animation": "keep"}, "too_many_pixels"),
+        (header("gif", 501, 1000, frames=100), 1, {"animation": "first", "max_frames": 100}, None),
         (header(width=99), 1, {"min_width": 100}, "too_small"),
         (header(height=99), 1, {"min_height": 100}, "too_small"),
         (header(), 1, {"min_width": 100, "min_height": 100}, None),

@@ -112,7 +112,8 @@ def _convert(vips: Vips, data: bytes, header: Header, config: ImagesConfig, size
         except vips.Error:
             return Rejected("encode_failed", f"size {size.name!r} cannot be written as {kind}")
         variants.append(Variant(size.name, cut.box_width, cut.box_height, kind, encoded))
-    return Picture(header, hashlib.sha256(data).hexdigest(), tuple(variants))
+    original = None if config.original == "none" else data
+    return Picture(header, hashlib.sha256(data).hexdigest(), tuple(variants), original)
 
 
 def _number(image: Image, name: str, default: int) -> int:

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
+from scrapy_polite.images.policyforms import colour, mapping, megapixels, one_of, some_of, whole, wrong, yes_or_no
 from scrapy_polite.images.signature import FORMATS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_T = TypeVar("_T")
 
 OUTCOMES = (
     "ok",
@@ -25,7 +31,11 @@ OUTCOMES = (
     "encode_failed",
 )
 FITS = ("inside", "cover", "fill")
-ANIMATIONS = ("first", "reject")
+CROPS = ("centre", "attention")
+ANIMATIONS = ("first", "keep", "reject")
+ORIGINALS = ("keep", "stripped", "none")
+# Frames that are allowed where animations are kept and nothing else is said: 20 seconds at 10 frames a second.
+ANIMATED_FRAMES = 200
 # The longest side that WebP can hold (RFC 9649 section 2.5: 14 bits, less one), the least of the five formats.
 LONGEST_SIDE = 16383
 
@@ -36,7 +46,9 @@ class Size:
 
     width, height in pixels (with fit "inside" one of them may be None: no bound). fit: "inside" keeps the proportions
     within the box (what CSS `object-fit` calls "contain"), "cover" fills the box and cuts off what juts out on both
-    sides, "fill" stretches. format "keep" is the original's. quality, 1 to 100, is for jpeg, webp and avif.
+    sides, "fill" stretches. format "keep" is the original's. quality, 1 to 100, is for jpeg, webp and avif. crop, with
+    "cover": what is cut off, the same on both sides ("centre"), or what draws the eye least ("attention"). box: the
+    result has exactly this width and height, the picture in its middle, around it nothing (the background, in a jpeg).
     """
 
     name: str
@@ -45,6 +57,8 @@ class Size:
     fit: str = "inside"
     format: str = "keep"
     quality: int = 80
+    crop: str = "centre"
+    box: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +67,11 @@ class ImagesConfig:
 
     The limits on pixels follow what decoding costs: what is decoded as a stream (baseline JPEG, plain PNG, WebP, GIF)
     needs little memory whatever its height; what is not (progressive JPEG, interlaced PNG, AVIF) needs up to 15 bytes a
-    pixel at once. 50 megapixels and one frame are also imgproxy's defaults.
+    pixel at once. 50 megapixels and one frame are also imgproxy's defaults. Where animations are kept, the pixels of all
+    frames count, and `images_from` allows `ANIMATED_FRAMES`.
+
+    original: stored as it came ("keep"), without its metadata ("stripped"), or not at all ("none"). same_source: one
+    download for an image that a page names by several URLs of an image service.
     """
 
     sizes: tuple[Size, ...] = ()
@@ -66,6 +84,10 @@ class ImagesConfig:
     formats: frozenset[str] = frozenset(FORMATS)
     background: tuple[int, int, int] = (255, 255, 255)
     animation: str = "first"
+    original: str = "keep"
+    perceptual_hash: bool = False
+    blurhash: bool = False
+    same_source: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,30 +115,39 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One size of an image, encoded."""
+    """One size of an image, encoded; frames above 1 where it is animated. width and height are those of one frame."""
 
     size: str
     width: int
     height: int
     format: str
     data: bytes
+    frames: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image that is kept: what it is, the SHA-256 of its untouched bytes in hex, and the sizes made of it."""
+    """An image that is kept: what it is, and the sizes made of it.
+
+    original: what is to be stored in the original's place, None for nothing. sha256: of those bytes, or of the image as
+    it came where nothing is stored; in hex. perceptual_hash (16 hex digits) and blurhash are None where not asked for.
+    """
 
     header: Header
     sha256: str
     variants: tuple[Variant, ...]
+    original: bytes | None = None
+    perceptual_hash: str | None = None
+    blurhash: str | None = None
 
 
 def judge(header: Header, length: int, config: ImagesConfig) -> Rejected | None:
     """None if an image of this header and length in bytes may be decoded, else why not.
 
-    Pixels are counted for one frame: never more than the first is decoded.
+    Pixels are counted for one frame, since no more than the first is decoded, or for all where animations are kept.
     """
     width, height = header.width, header.height
+    pixels = width * height * (header.frames if config.animation == "keep" else 1)
     if header.format not in config.formats:
         return Rejected("unsupported", f"{header.format} is not among POLITE_IMAGES['formats']")
     if length > config.max_bytes:
@@ -125,9 +156,10 @@ def judge(header: Header, length: int, config: ImagesConfig) -> Rejected | None:
         allowed = 1 if config.animation == "reject" else config.max_frames
         return Rejected("too_many_frames", f"{header.frames} frames, {allowed} allowed")
     limit = config.max_pixels if header.streamable else min(config.max_pixels, config.max_pixels_unstreamable)
-    if width * height > limit:
+    if pixels > limit:
         how = "" if header.streamable else " that cannot be decoded as a stream"
-        return Rejected("too_many_pixels", f"{width}x{height} {header.format}{how}, {limit} pixels are allowed")
+        how += f", {header.frames} frames" if pixels > width * height else ""
+        return Rejected("too_many_pixels", f"{width}x{height} {header.format}{how}: {limit} pixels are allowed")
     if width < config.min_width or height < config.min_height:
         return Rejected("too_small", f"{width}x{height}, at least {config.min_width}x{config.min_height} is wanted")
     return None
@@ -143,102 +175,58 @@ def images_from(value: object) -> ImagesConfig:
         try:
             value = json.loads(value)
         except ValueError:
-            raise _wrong(where, value, 'a dict, or a JSON object such as {"sizes": {...}}') from None
+            raise wrong(where, value, 'a dict, or a JSON object such as {"sizes": {...}}') from None
     if value is None:
         return ImagesConfig()
-    given = _mapping(where, value, _PARSERS)
+    given = mapping(where, value, _PARSERS)
     fields = {_PARSERS[key][0]: _PARSERS[key][1](f"{where}[{key!r}]", item) for key, item in given.items()}
+    if fields.get("animation") == "keep":
+        fields.setdefault("max_frames", ANIMATED_FRAMES)
+    if fields.get("original") == "none" and not fields.get("sizes"):
+        raise wrong(f"{where}['original']", "none", "possible without a 'sizes' beside it: nothing would be stored")
     return ImagesConfig(**fields)  # type: ignore[arg-type]  # each parser answers its own field's type
 
 
 def _size(where: str, name: str, value: object) -> Size:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", name):
-        raise _wrong(where, name, "a size's name: 1 to 64 letters, digits, '-' and '_', as it becomes a folder")
+        raise wrong(where, name, "a size's name: 1 to 64 letters, digits, '-' and '_', as it becomes a folder")
     where = f"{where}[{name!r}]"
-    given = _mapping(where, value, ("width", "height", "fit", "format", "quality"))
+    given = mapping(where, value, ("width", "height", "fit", "crop", "box", "format", "quality"))
 
-    def take(key: str, default: object, parse: Callable[[str, object], object]) -> object:
+    def take(key: str, default: _T, parse: Callable[[str, object], _T]) -> _T:
         return parse(f"{where}[{key!r}]", given[key]) if key in given else default
 
-    side = _whole(1, LONGEST_SIDE, "pixels")
+    side = whole(1, LONGEST_SIDE, "pixels")
     width, height = take("width", None, side), take("height", None, side)
-    fit = take("fit", "inside", _one_of(FITS))
+    fit, crop, box = take("fit", "inside", one_of(FITS)), take("crop", "centre", one_of(CROPS)), take("box", False, yes_or_no)
     if width is None and height is None:
-        raise _wrong(where, value, "a size with a 'width', a 'height' or both")
-    if fit != "inside" and (width is None or height is None):
-        raise _wrong(where, value, f"a size with both 'width' and 'height', which fit {fit!r} needs")
-    format_ = take("format", "keep", _one_of(("keep", "jpeg", "webp", "avif", "png")))
-    quality = take("quality", 80, _whole(1, 100, "quality"))
-    return Size(name, width, height, fit, format_, quality)  # type: ignore[arg-type]
+        raise wrong(where, value, "a size with a 'width', a 'height' or both")
+    if (fit != "inside" or box) and (width is None or height is None):
+        needs = "'box' needs" if box else f"fit {fit!r} needs"
+        raise wrong(where, value, f"a size with both 'width' and 'height', which {needs}")
+    if crop != "centre" and fit != "cover":
+        raise wrong(f"{where}['crop']", crop, f"possible with fit {fit!r}, which cuts nothing off: say 'fit': 'cover'")
+    format_ = take("format", "keep", one_of(("keep", "jpeg", "webp", "avif", "png")))
+    return Size(name, width, height, fit, format_, take("quality", 80, whole(1, 100, "quality")), crop, box)
 
 
 def _sizes(where: str, value: object) -> tuple[Size, ...]:
-    return tuple(_size(where, name, item) for name, item in _mapping(where, value, None).items())
-
-
-def _mapping(where: str, value: object, known: Iterable[str] | None) -> Mapping[str, object]:
-    accepted = "a dict" if known is None else f"a dict with keys among {', '.join(map(repr, known))}"
-    # Scrapy turns dicts in settings into BaseSettings, which is a mapping as well.
-    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise _wrong(where, value, accepted)
-    for key in value:
-        if known is not None and key not in known:
-            raise _wrong(f"{where}[{key!r}]", value[key], f"known: {where} is {accepted}")
-    return value
-
-
-def _whole(least: int, most: int, unit: str) -> Callable[[str, object], int]:
-    def parse(where: str, value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise _wrong(where, value, f"a whole number from {least} to {most} ({unit})")
-        return value
-
-    return parse
-
-
-def _megapixels(where: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 10_000:
-        raise _wrong(where, value, "a number above 0, up to 10000 (millions of pixels)")
-    return max(1, int(value * 1_000_000))
-
-
-def _one_of(accepted: tuple[str, ...]) -> Callable[[str, object], str]:
-    def parse(where: str, value: object) -> str:
-        if not isinstance(value, str) or value not in accepted:
-            raise _wrong(where, value, f"one of {', '.join(map(repr, accepted))}")
-        return value
-
-    return parse
-
-
-def _formats(where: str, value: object) -> frozenset[str]:
-    if isinstance(value, list | tuple | set | frozenset) and value and all(item in FORMATS for item in value):
-        return frozenset(value)
-    raise _wrong(where, value, f"a list with at least one of {', '.join(map(repr, FORMATS))}")
-
-
-def _colour(where: str, value: object) -> tuple[int, int, int]:
-    if not isinstance(value, str) or not re.fullmatch(r"#[0-9A-Fa-f]{6}", value):
-        raise _wrong(where, value, "a colour as '#rrggbb'")
-    red, green, blue = bytes.fromhex(value[1:])
-    return red, green, blue
+    return tuple(_size(where, name, item) for name, item in mapping(where, value, None).items())
 
 
 _PARSERS: dict[str, tuple[str, Callable[[str, object], object]]] = {
     "sizes": ("sizes", _sizes),
-    "max_megapixels": ("max_pixels", _megapixels),
-    "max_megapixels_unstreamable": ("max_pixels_unstreamable", _megapixels),
-    "max_frames": ("max_frames", _whole(1, 100_000, "frames")),
-    "max_bytes": ("max_bytes", _whole(1, 2**31 - 1, "bytes")),
-    "min_width": ("min_width", _whole(0, LONGEST_SIDE, "pixels")),
-    "min_height": ("min_height", _whole(0, LONGEST_SIDE, "pixels")),
-    "formats": ("formats", _formats),
-    "background": ("background", _colour),
-    "animation": ("animation", _one_of(ANIMATIONS)),
+    "max_megapixels": ("max_pixels", megapixels),
+    "max_megapixels_unstreamable": ("max_pixels_unstreamable", megapixels),
+    "max_frames": ("max_frames", whole(1, 100_000, "frames")),
+    "max_bytes": ("max_bytes", whole(1, 2**31 - 1, "bytes")),
+    "min_width": ("min_width", whole(0, LONGEST_SIDE, "pixels")),
+    "min_height": ("min_height", whole(0, LONGEST_SIDE, "pixels")),
+    "formats": ("formats", some_of((*FORMATS, "svg"))),
+    "background": ("background", colour),
+    "animation": ("animation", one_of(ANIMATIONS)),
+    "original": ("original", one_of(ORIGINALS)),
+    "perceptual_hash": ("perceptual_hash", yes_or_no),
+    "blurhash": ("blurhash", yes_or_no),
+    "same_source": ("same_source", yes_or_no),
 }
-
-
-def _wrong(where: str, value: object, accepted: str) -> ValueError:
-    text = repr(value)
-    shown = text if len(text) <= 200 else f"{text[:200]}..."
-    return ValueError(f"{where}: {shown} is not {accepted}")
