@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from scrapy.exceptions import DownloadCancelledError, NotConfigured
@@ -26,8 +27,11 @@ from scrapy_polite.errors import NotNow
 from scrapy_polite.images import convert as vips
 from scrapy_polite.images.plan import original_path, variant_path
 from scrapy_polite.images.policy import ImagesConfig, Picture, Rejected, Size, images_from
+from scrapy_polite.mediacomplete import complete, meta_of
 from scrapy_polite.mediainfo import ImageInfo, ImageRejected, describe, nothing_known, variant_info, without_frames
-from scrapy_polite.mediastore import AtomicFilesStore, complete
+from scrapy_polite.mediakept import kept_of
+from scrapy_polite.mediastore import ImageStore, checked
+from scrapy_polite.mediastores import StoresOfOneCrawler
 from scrapy_polite.politeness import Politeness
 from scrapy_polite.putoff import put_off
 
@@ -38,7 +42,6 @@ if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from scrapy.pipelines.files import FilesStoreProtocol
     from scrapy.pipelines.media import FileInfo, MediaPipeline
     from twisted.python.failure import Failure
 
@@ -69,13 +72,11 @@ class Backlog:
         (self._open.clear if self._bytes >= self._limit else self._open.set)()
 
 
-class PoliteImagesPipeline(ImagesPipeline):
+class PoliteImagesPipeline(StoresOfOneCrawler):
     """Put it in `ITEM_PIPELINES` in place of `scrapy.pipelines.images.ImagesPipeline` (the add-on does so by itself).
 
     Not called, since nothing is decoded with Pillow: `get_images` and `convert_image`. Without pyvips: `NotConfigured`.
     """
-
-    STORE_SCHEMES: ClassVar = {**ImagesPipeline.STORE_SCHEMES, "": AtomicFilesStore, "file": AtomicFilesStore}
 
     def __init__(self, store_uri: str | PathLike[str], download_func: None = None, *, crawler: Crawler) -> None:
         config = images_from(crawler.settings.get("POLITE_IMAGES"))
@@ -119,12 +120,6 @@ class PoliteImagesPipeline(ImagesPipeline):
         self.min_height = int(setting("IMAGES_MIN_HEIGHT", self.MIN_HEIGHT))
         self.thumbs = setting("IMAGES_THUMBS", self.THUMBS)
 
-    def _get_store(self, uri: str) -> FilesStoreProtocol:
-        store = super()._get_store(uri)
-        if isinstance(store, AtomicFilesStore):
-            store.pool = self._pool
-        return store
-
     def open_spider(self, spider: Spider | None = None) -> None:
         if not is_asyncio_available():
             raise ValueError(
@@ -134,6 +129,7 @@ class PoliteImagesPipeline(ImagesPipeline):
         super().open_spider()
 
     def close_spider(self) -> None:
+        super().close_spider()
         self._pool.shutdown(wait=False)
 
     # Names
@@ -165,8 +161,7 @@ class PoliteImagesPipeline(ImagesPipeline):
     async def media_to_download(  # type: ignore[override]  # Scrapy awaits what it answers
         self, request: Request, info: MediaPipeline.SpiderInfo, *, item: Any = None
     ) -> FileInfo | None:
-        if isinstance(self.store, AtomicFilesStore):
-            self.store.locate(self.file_path(request, info=info, item=item))  # what cannot be stored is not fetched
+        checked(self.file_path(request, info=info, item=item))  # what cannot be stored is not fetched
         answer: object = super().media_to_download(request, info, item=item)
         found = cast("FileInfo | None", await ensure_awaitable(answer))
         if found is not None:
@@ -190,7 +185,7 @@ class PoliteImagesPipeline(ImagesPipeline):
     async def _completed(self, found: FileInfo, request: Request, info: MediaPipeline.SpiderInfo, item: Any) -> FileInfo | None:
         """What is stored already, with the sizes that it lacked; None if the stored original is damaged."""
         paths = {size.name: self.thumb_path(request, size.name, info=info, item=item) for size in self.config.sizes}
-        if not isinstance(self.store, AtomicFilesStore):
+        if not isinstance(self.store, ImageStore):
             # The original was written last, so its sizes of that time are there. To ask for each would cost a request.
             return describe(found, variants={name: nothing_known(path) for name, path in paths.items()})
         stored = await self._in_pool(partial(complete, self.store, found, paths, self.config))
@@ -265,16 +260,21 @@ class PoliteImagesPipeline(ImagesPipeline):
         picture = self._pictures.pop(response)
         for made in picture.variants:
             path = self.thumb_path(request, made.size, response=response, info=info, item=item)
-            await self._persist(path, made.data, made.width, made.height, made.format, info)
+            await self._persist(path, made.data, {"width": made.width, "height": made.height}, made.format, info)
         path, header = self.file_path(request, response=response, info=info, item=item), picture.header
-        await self._persist(path, response.body, header.width, header.height, header.format, info)
+        paths = {
+            size.name: self.thumb_path(request, size.name, response=response, info=info, item=item)
+            for size in self.config.sizes
+        }
+        kept = kept_of(picture, len(response.body), int(time.time()), paths, self.config)
+        await self._persist(path, response.body, meta_of(kept), header.format, info)
         return picture.sha256
 
     async def _persist(
-        self, path: str, data: bytes, width: int, height: int, kind: str, info: MediaPipeline.SpiderInfo
+        self, path: str, data: bytes, meta: Mapping[str, object], kind: str, info: MediaPipeline.SpiderInfo
     ) -> None:
-        meta, headers = {"width": width, "height": height}, {"Content-Type": f"image/{kind}"}
-        await ensure_awaitable(self.store.persist_file(path, BytesIO(data), info, meta=meta, headers=headers))
+        headers = {"Content-Type": f"image/{kind}"}
+        await ensure_awaitable(self.store.persist_file(path, BytesIO(data), info, meta=dict(meta), headers=headers))
 
     # Shared
 

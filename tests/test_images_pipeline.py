@@ -180,7 +180,8 @@ def test_images_are_kept_as_they_came_with_their_sizes_and_bad_ones_cost_a_line_
     store = tmp_path / "store"
     assert (store / first["path"]).read_bytes() == photo
     assert (store / second["path"]).read_bytes() == logo
-    assert files(store) == {image["path"] for image in (first, second)} | {
+    images = {image["path"] for image in (first, second)}
+    assert files(store) == images | {f"kept/{path}.json" for path in images} | {
         variant["path"] for image in (first, second) for variant in image["variants"].values()
     }
     for image in (first, second):
