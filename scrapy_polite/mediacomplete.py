@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from scrapy_polite.images.convert import convert
 from scrapy_polite.images.policy import OUTCOMES, ImagesConfig, Rejected, judge
-from scrapy_polite.mediainfo import ImageInfo, describe
+from scrapy_polite.mediainfo import ImageInfo, describe, with_hashes
 from scrapy_polite.mediakept import KEY, LONGEST, Kept, kept_of
 from scrapy_polite.mediastore import StoreError
 
@@ -66,7 +66,7 @@ def _complete(
         lost = [size for size in config.sizes if size not in lacking and not _there(store, kept, size.name, paths[size.name])]
         lacking += lost
         if not lacking and not strip and not kept.lacks_hashes(config):
-            return _told(found, kept, paths)
+            return _told(found, kept, paths, config)
         if kept.original == "none":
             return None
     data = store.read(found["path"])
@@ -75,7 +75,7 @@ def _complete(
     picture = convert(data, config, lacking)
     if isinstance(picture, Rejected):
         return picture if picture.outcome in _LASTING else None
-    return _told(found, _stored(store, found, kept, data, picture, paths, config), paths)
+    return _told(found, _stored(store, found, kept, data, picture, paths, config), paths, config)
 
 
 def _there(store: ImageStore, kept: Kept, name: str, path: str) -> bool:
@@ -103,6 +103,6 @@ def _stored(
     return kept
 
 
-def _told(found: Found, kept: Kept, paths: Mapping[str, str]) -> ImageInfo:
+def _told(found: Found, kept: Kept, paths: Mapping[str, str], config: ImagesConfig) -> ImageInfo:
     told: FileInfo = {"url": found["url"], "path": found["path"], "checksum": kept.sha256, "status": found["status"]}
-    return describe(told, kept.header, kept.bytes, kept.variants(paths))
+    return with_hashes(describe(told, kept.header, kept.bytes, kept.variants(paths)), kept, config)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from scrapy_polite.images.policy import Header
 from scrapy_polite.mediainfo import VariantInfo, nothing_known
@@ -85,7 +85,8 @@ class Kept:
         made = self.sizes.get(name)
         if made is None:
             return nothing_known(path)
-        return {"path": path, "width": made.width, "height": made.height, "format": made.format, "bytes": made.bytes}
+        size = {"width": made.width, "height": made.height, "format": made.format, "bytes": made.bytes, "frames": made.frames}
+        return cast("VariantInfo", {"path": path, **size})
 
 
 def recipe(size: Size, path: str, config: ImagesConfig) -> str:

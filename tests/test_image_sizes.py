@@ -43,7 +43,7 @@ SAME = [
     ["https://wsrv.nl/?url=shop.example/a/1.jpg&w=30", "https://wsrv.nl/?w=3&url=http%3A%2F%2Fshop.example%2Fa%2F1.jpg&output=webp"],
     ["https://i0.wp.com/shop.example/a/1.jpg?w=30", "https://i2.wp.com/shop.example/a/1.jpg?fit=20,20", "https://i2.wp.com/shop.example/a/1.jpg?resize=2,2"],
     ["https://cdn.statically.io/img/shop.example/a/1.jpg", "https://cdn.statically.io/img/shop.example/f=auto,w=600/a/1.jpg"],
-    [f"{SHOPIFY}/shoe.jpg?v=1", *(f"{SHOPIFY}/shoe_{size}.jpg?v=1" for size in ("grande", "9x9_crop_top@2x", "x9.progressive"))],
+    [f"{SHOPIFY}/shoe.jpg?v=1", *(f"{SHOPIFY}/shoe_{size}.jpg?v=1" for size in ("grande", "9x9_crop_top@2x", "x9"))],
     [f"{WIX}/v1/fit/w_900,h_900,q_90/x.jpg", f"{WIX}/v1/fill/w_90,h_90,al_c,q_80,usm_0.66_1.00_0.01,enc_auto/x.jpg"],
     [f"{SQUARE}?format=1500w", f"{SQUARE}?format=500w"],
     ["https://a.storyblok.com/f/123/9x9/ab/1.jpg", "https://a.storyblok.com/f/123/9x9/ab/1.jpg/m/200x0/filters:quality(80):format(webp)"],

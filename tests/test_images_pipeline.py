@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 from poison_image import POISON
 
-from scrapy_polite.media import Backlog
+from scrapy_polite.backlog import Backlog
 from scrapy_polite.mediastore import AtomicFilesStore
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def test_images_are_kept_as_they_came_with_their_sizes_and_bad_ones_cost_a_line_
     }
     crawl = Crawl(tmp_path / "run", [{"title": "A house", "image_urls": links}], settings)
 
-    assert crawl.outcomes == {"ok": 2, **dict.fromkeys(bad, 1)}
+    assert crawl.outcomes == {"ok": 2, **dict.fromkeys(bad, 1), "http_error": 1}
     assert "Traceback" not in crawl.log
     for outcome in bad:
         assert [f"Image not kept ({outcome}): <{links[0][:17]}" in line for line in crawl.log.splitlines()].count(True) == 1
@@ -166,6 +166,7 @@ def test_images_are_kept_as_they_came_with_their_sizes_and_bad_ones_cost_a_line_
         "height": 200,
         "format": "jpeg",
         "bytes": len(photo),
+        "frames": 1,
     }
     assert {size: (v["width"], v["height"], v["format"]) for size, v in first["variants"].items()} == {
         "small": (60, 40, "webp"),
@@ -253,7 +254,7 @@ def test_a_project_with_its_own_subclass_fields_and_thumbs_goes_on_as_before(
             assert (store / f"{item['agent']}/{n}.img").read_bytes() == photo + item["agent"].encode()
             assert shape(store / f"thumbs/thumb/{name(url)}.jpg") == (50, 33)
     too_small = Crawl(tmp_path / "run2", items, {**settings, "NAMEDBYITEM_IMAGES_MIN_WIDTH": 301}, pipeline="NamedByItem")
-    assert too_small.outcomes == {"too_small": 4}
+    assert too_small.outcomes == {"too_small": 4, "failed": 1}
 
 
 def test_a_name_that_leads_out_of_the_store_is_refused(tmp_path: Path, server: Server, photo: bytes) -> None:

@@ -113,7 +113,7 @@ _SHOPIFY: Final = re.compile(
     r"_(?:(?P<name>pico|icon|thumb|small|compact|medium|large|grande|original|master)|(?P<box>[0-9]+x[0-9]*|x[0-9]+))"
     r"(?P<crop>_crop_[a-z]+)?(?:@(?P<ratio>[0-9])x)?(?:\.progressive)?(?=\.[A-Za-z0-9]+\Z)"
 )
-#: Pixels of the sizes that have names (of Shopify's filter img_url, which it has given up). How large "original" is has changed.
+#: Pixels of the sizes that have names (of Shopify's filter img_url, which it has given up). What "original" is has changed.
 _SHOPIFY_NAMES: Final = {
     name: side
     for side, name in (
