@@ -30,7 +30,7 @@ from scrapy_polite.images.plan import original_path, variant_path
 from scrapy_polite.images.policy import ImagesConfig, Picture, Rejected, images_from
 from scrapy_polite.mediacomplete import complete, meta_of
 from scrapy_polite.mediaconfig import read_scrapy_settings, stand_in, with_scrapys
-from scrapy_polite.mediafailures import QUIET, why_failed, why_not_kept
+from scrapy_polite.mediafailures import why_failed, why_not_kept
 from scrapy_polite.mediainfo import (
     ImageInfo,
     ImageRejected,
@@ -197,7 +197,7 @@ class PoliteImagesPipeline(ImagesOfItems):
             return with_hashes(told, None, self.config)
         stored = await self._in_pool(partial(complete, self.store, found, paths, self.config))
         if isinstance(stored, Rejected):
-            return cast("FileInfo", without_frames(self._rejected(stored, request, info)))
+            return cast("FileInfo", without_frames(self.rejected(stored, request.url, info)))
         return stored
 
     def _deferred(self, error: NotNow, request: Request, info: MediaPipeline.SpiderInfo, item: Any) -> ImageInfo:
@@ -230,20 +230,20 @@ class PoliteImagesPipeline(ImagesOfItems):
         error = failure.value
         if isinstance(error, NotNow | _FileException):
             raise error
-        raise self._rejected(why_failed(error, self.config.max_bytes), request, info)
+        raise self.rejected(why_failed(error, self.config.max_bytes), request.url, info)
 
     async def media_downloaded(
         self, response: Response, request: Request, info: MediaPipeline.SpiderInfo, *, item: Any = None
     ) -> FileInfo:
         why = why_not_kept(response)
         if why is not None:
-            raise self._rejected(why, request, info)
+            raise self.rejected(why, request.url, info)
         length = len(response.body)
         self._backlog.add(length)
         try:
             picture = await self._in_pool(partial(vips.convert, response.body, self.config))
             if isinstance(picture, Rejected):
-                raise self._rejected(picture, request, info)
+                raise self.rejected(picture, request.url, info)
             self._pictures[response] = picture
             status = "cached" if "cached" in response.flags else "downloaded"
             self.inc_stats(status)
@@ -267,7 +267,7 @@ class PoliteImagesPipeline(ImagesOfItems):
         except ImageRejected:
             raise
         except _FileException as error:  # The project's own, which its `item_completed` may look for.
-            self._rejected(Rejected("failed", str(error)), request, info)
+            self.rejected(Rejected("failed", str(error)), request.url, info)
             raise
         except Exception as error:
             self.count("failed")
@@ -292,7 +292,7 @@ class PoliteImagesPipeline(ImagesOfItems):
             kept = kept_of(picture, len(last), int(time.time()), paths, self.config)
             await self._persist(path, last, meta_of(kept), kind, info)
         except Exception as error:  # Whatever a store of the project's raises. A disk is full, a server away.
-            raise self._rejected(Rejected("not_stored", f"{type(error).__name__}: {error}"), request, info) from None
+            raise self.rejected(Rejected("not_stored", f"{type(error).__name__}: {error}"), request.url, info) from None
         return picture.sha256
 
     def _last(self, picture: Picture) -> bytes:
@@ -312,9 +312,3 @@ class PoliteImagesPipeline(ImagesOfItems):
 
     async def _in_pool(self, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
-
-    def _rejected(self, why: Rejected, request: Request, info: MediaPipeline.SpiderInfo) -> ImageRejected:
-        level = logging.INFO if why.outcome in QUIET else logging.WARNING
-        logger.log(level, "Image not kept (%s): <%s>: %s", why.outcome, request.url, why.detail, extra={"spider": info.spider})
-        self.count(why.outcome)
-        return ImageRejected(why.outcome, why.detail)

@@ -17,6 +17,7 @@ __all__ = ["OUTCOMES", "QUIET", "why_failed", "why_not_kept"]
 OUTCOMES: Final = (
     "deferred",
     "same_source",
+    "bad_url",
     "http_error",
     "redirected",
     "empty",

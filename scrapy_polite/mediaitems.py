@@ -9,16 +9,22 @@ from abc import abstractmethod
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from itemadapter import ItemAdapter
+from scrapy import Request
+from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.misc import arg_to_iter
 from twisted.python.failure import Failure
 
+from scrapy_polite.images.policy import Rejected
+from scrapy_polite.mediafailures import QUIET
+from scrapy_polite.mediainfo import ImageRejected
 from scrapy_polite.mediastore import AtomicFilesStore
 from scrapy_polite.mediastores import StoresOfOneCrawler
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy import Request, Spider
+    from scrapy import Spider
     from scrapy.http import Response
     from scrapy.pipelines.media import FileInfo, FileInfoOrError, MediaPipeline
 
@@ -39,6 +45,18 @@ class ImagesOfItems(StoresOfOneCrawler):
     @abstractmethod
     def place(self, request: Request, info: MediaPipeline.SpiderInfo, item: Any, response: Response | None = None) -> str:
         """Where the file is that stands for the image."""
+
+    def get_media_requests(self, item: Any, info: MediaPipeline.SpiderInfo) -> list[Request]:
+        urls = ItemAdapter(item).get(self.images_urls_field, [])
+        if not isinstance(urls, list):
+            raise TypeError(f"{self.images_urls_field} must be a list of URLs, got {type(urls).__name__}.")
+        requests = []
+        for url in urls:
+            try:
+                requests.append(Request(url, callback=NO_CALLBACK))
+            except (TypeError, ValueError) as error:  # Scrapy loses the whole item for it.
+                self.rejected(Rejected("bad_url", str(error)), str(url), info)
+        return requests
 
     async def process_item(self, item: Any, spider: Spider | None = None) -> Any:
         info, same = self.spiderinfo, self.same_source
@@ -88,6 +106,13 @@ class ImagesOfItems(StoresOfOneCrawler):
                 os.link(store.locate(path), place)
 
         await asyncio.get_running_loop().run_in_executor(store.pool, link)
+
+    def rejected(self, why: Rejected, url: str, info: MediaPipeline.SpiderInfo) -> ImageRejected:
+        """Say and count that an image is not kept; answers what says so in the item's results."""
+        level = logging.INFO if why.outcome in QUIET else logging.WARNING
+        logger.log(level, "Image not kept (%s): <%s>: %s", why.outcome, url, why.detail, extra={"spider": info.spider})
+        self.count(why.outcome)
+        return ImageRejected(why.outcome, why.detail)
 
     def count(self, outcome: str) -> None:
         if self.crawler.stats is not None:
