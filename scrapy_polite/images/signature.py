@@ -69,7 +69,7 @@ def ends_early(data: bytes, kind: str) -> bool:
     if kind == "png":
         return not any(name == b"IEND" for name, _, _ in _png_chunks(data))
     if kind == "gif":
-        return b"\x3b" not in data[13:]
+        return _gif_ends_early(data)
     if kind == "webp":
         return len(data) < 12 or len(data) < int.from_bytes(data[4:8], "little") + 8
     return _boxes_end_early(data)
@@ -117,3 +117,26 @@ def _boxes_end_early(data: bytes) -> bool:
             return False  # damaged, not short
         at += size
     return at > len(data) or b"meta" not in names
+
+
+def _gif_ends_early(data: bytes) -> bool:
+    """Whether the trailer is missing: libvips shows an animation without its last frames, and says nothing."""
+    at = 13 + _gif_table(data, 10)
+    while at < len(data):
+        if data[at] == 0x3B:
+            return False
+        if data[at] == 0x2C:
+            at += 11 + _gif_table(data, at + 9)
+        elif data[at] == 0x21:
+            at += 2
+        else:
+            return False  # damaged, not short
+        while at < len(data) and data[at]:
+            at += 1 + data[at]
+        at += 1
+    return True
+
+
+def _gif_table(data: bytes, flags: int) -> int:
+    """The bytes of a colour table, by the place of the flags that announce it."""
+    return 3 << (data[flags] & 7) + 1 if flags < len(data) and data[flags] & 0x80 else 0
