@@ -7,6 +7,7 @@ Out: items.json (as they left the pipelines), stats.json, log.txt, calls.json (w
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import sys
 import time
@@ -15,10 +16,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.utils.trackref import live_refs
 from twisted.internet.defer import Deferred, succeed
 
 from scrapy_polite.errors import NotNow
 from scrapy_polite.media import PoliteImagesPipeline
+from scrapy_polite.mediamemory import Results
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -86,6 +89,31 @@ class FarStore:
 
 class Far(PoliteImagesPipeline):
     STORE_SCHEMES: ClassVar[dict[str, Any]] = {**PoliteImagesPipeline.STORE_SCHEMES, "far": FarStore}
+
+
+class Few(PoliteImagesPipeline):
+    """Remembers few images, and says at the end what it holds: objects of Scrapy's are counted by Scrapy."""
+
+    class SpiderInfo(PoliteImagesPipeline.SpiderInfo):
+        def __init__(self, spider: Spider) -> None:
+            super().__init__(spider)
+            self.downloaded = Results(JOB["remembers"])
+
+    most = 0
+
+    def item_completed(self, results: Any, item: Any, info: Any) -> Any:
+        self.most = max(self.most, len(info.downloaded))
+        return super().item_completed(results, item, info)
+
+    def close_spider(self) -> None:
+        info = self.spiderinfo
+        held = {"most": self.most, "downloading": len(info.downloading), "waiting": len(info.waiting)}
+        held["pictures"] = len(self._pictures)
+        gc.collect()
+        for cls, alive in live_refs.items():
+            held[cls.__name__] = len(alive)
+        (FOLDER / "held.json").write_text(json.dumps(held))
+        super().close_spider()
 
 
 class SayNotNow:
