@@ -36,13 +36,16 @@ QUIET: Final = frozenset({"refused", "robots", "filtered"})
 FORBIDDEN: Final = "Forbidden by robots.txt"
 """All that tells Scrapy's IgnoreRequest for robots.txt (2.16 to 2.19) from those of other middlewares."""
 
+UNPACKED: Final = "exceeded DOWNLOAD_MAXSIZE"
+"""What it says of a compressed body that is too long."""
+
 _LONGEST: Final = 300  # characters of what an exception says
 
 
 def why_failed(error: BaseException | None, most: int) -> Rejected:
     """For an exception of the downloader or its middlewares. most: bytes that the image may have had."""
     said = f"{type(error).__name__}: {error}"[:_LONGEST]
-    if isinstance(error, DownloadCancelledError):
+    if isinstance(error, DownloadCancelledError) or (isinstance(error, IgnoreRequest) and UNPACKED in str(error)):
         return Rejected("too_many_bytes", f"download stopped at {most} bytes")
     if isinstance(error, RequestRefused):
         return Rejected("refused", str(error))
