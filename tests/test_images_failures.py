@@ -1,4 +1,4 @@
-"""An image that does not come, or cannot be stored, costs its item that image, a line of the log and a count: no item is lost."""
+"""What does not come, or cannot be stored, costs its item that image, a line in the log and a count; never the item."""
 
 from __future__ import annotations
 
