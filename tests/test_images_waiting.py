@@ -161,3 +161,59 @@ def test_what_waits_when_the_spider_closes_is_where_its_item_says_after_the_next
         store = open_store(settings.get("POLITE_STORE", f"sqlite:{tmp_path}/limits.sqlite"))
         assert store.deferred() == []
         store.close()
+
+
+SLOW = """
+import asyncio, io
+from twisted.internet.defer import ensureDeferred, Deferred
+from scrapy_polite.backlog import Backlog
+from scrapy_polite.media import PoliteImagesPipeline
+
+class SlowStore:
+    def __init__(self, basedir): ...
+    def stat_file(self, path, info): return {{}}
+    def persist_file(self, path, buf, info, meta=None, headers=None):
+        return Deferred.fromFuture(asyncio.ensure_future(asyncio.sleep(0.3)))
+
+class Counted(Backlog):
+    most = 0
+    def add(self, count):
+        super().add(count)
+        self.most = max(self.most, self._bytes)
+
+class Slow(PoliteImagesPipeline):
+    STORE_SCHEMES = {{**PoliteImagesPipeline.STORE_SCHEMES, "slow": SlowStore}}
+    def open_spider(self, spider=None):
+        super().open_spider()
+        self._backlog = Counted(400_000)
+    def close_spider(self):
+        self.crawler.stats.set_value("most", self._backlog.most)
+
+class Spider(TestSpider):
+    async def start(self):
+        yield scrapy.Request("{url}/page")
+    def parse(self, response):
+        yield {{"image_urls": ["{url}/" + str(n) + ".png" for n in range(30)]}}
+"""
+
+
+def test_a_slow_store_lets_no_more_come_than_there_is_room_for(tmp_path: Path) -> None:
+    buffer = io.BytesIO()
+    Image.effect_noise((330, 330), 80).save(buffer, "PNG")
+    body = buffer.getvalue()
+    assert 90_000 < len(body) < 130_000
+    with Server(lambda arrival: Answer(body) if "png" in arrival.path else Answer()) as server:
+        done = crawl(
+            SLOW.format(url=server.url),
+            tmp_path,
+            **ports(server),
+            ITEM_PIPELINES={"__main__.Slow": 1},
+            IMAGES_STORE="slow://store/",
+            POLITE_SITE_RATE=100,
+            POLITE_ORIGIN_RATE=100,
+            CONCURRENT_REQUESTS=3,
+        )
+    assert done.stats["polite/images/ok"] == 30, done.log
+    # Those that were in the downloader when there was no room any more have come as well.
+    assert done.stats["most"] <= 400_000 + 3 * len(body)
+    assert "Traceback" not in done.log
