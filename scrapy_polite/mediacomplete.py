@@ -29,9 +29,9 @@ _LASTING = frozenset(OUTCOMES) - {"ok", "truncated", "not_an_image"}
 def complete(store: ImageStore, told: FileInfo, paths: Mapping[str, str], config: ImagesConfig) -> ImageInfo | Rejected | None:
     """A stored image as an item is told of it, with the sizes that it lacks (or has otherwise) made now.
 
-    told: what `media_to_download` of the pipeline was told by the store. paths: where each size belongs. Rejected: config would not keep it today, or the store does not answer. None: it is
-    damaged, or stored otherwise than config wants, and must be downloaded again. Where nothing is lacking, S3, GCS and
-    FTP are not asked anything. Synchronous: may read, decode and write.
+    told: what the store and Scrapy made of it. paths: where each size belongs. Rejected: config would not keep it today,
+    or the store does not answer. None: it is damaged, or stored otherwise than config wants, and must be downloaded
+    again. Where nothing is lacking, S3, GCS and FTP are not asked anything. Synchronous: may read, decode and write.
     """
     found = cast("Found", told)
     if "trouble" in found:

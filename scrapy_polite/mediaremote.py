@@ -84,6 +84,9 @@ class S3Store(ClientStore, S3FilesStore):
         import botocore.session
         from botocore.config import Config
 
+        # At DEBUG, Scrapy's default, it logs a hundred lines for each request, the session token among them.
+        if (log := logging.getLogger("botocore")).level == logging.NOTSET:
+            log.setLevel(logging.INFO)
         return botocore.session.get_session().create_client(
             "s3",
             aws_access_key_id=self.AWS_ACCESS_KEY_ID,

@@ -17,6 +17,7 @@ from email.message import Message
 from email.parser import BytesParser
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -29,7 +30,6 @@ with warnings.catch_warnings():
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 @dataclass
@@ -114,7 +114,9 @@ class _S3Handler(_Handler):
     def do_PUT(self) -> None:
         if not self.refused():
             prefix = "x-amz-meta-"
-            meta = {name.lower()[len(prefix) :]: value for name, value in self.headers.items() if name.lower().startswith(prefix)}
+            meta = {
+                name.lower()[len(prefix) :]: value for name, value in self.headers.items() if name.lower().startswith(prefix)
+            }
             self.server.put(self.path, Object(self.sent, self.headers["Content-Type"], meta, self.headers.get("x-amz-acl")))
             self.answer(200, ETag='"an-etag"')
 
@@ -217,7 +219,7 @@ def serving(server: ObjectServer) -> Iterator[None]:
 class FTP:
     """An FTP server on loopback over a folder, with a user for each password given."""
 
-    def __init__(self, folder: Path, users: dict[str, str], bytes_per_second: int = 0) -> None:
+    def __init__(self, folder: Path, users: dict[str, str], bytes_per_second: int = 0, overwrites: bool = True) -> None:
         self.folder = folder
         self.asked: list[tuple[str, str, str]] = []
         authorizer = DummyAuthorizer()
@@ -233,6 +235,12 @@ class FTP:
             def pre_process_command(self, line: str, cmd: str, arg: str) -> None:
                 asked.append((self.username, cmd, arg))
                 super().pre_process_command(line, cmd, arg)
+
+            def ftp_RNTO(self, path: str) -> str | None:
+                if not overwrites and Path(path).exists():
+                    self.respond("550 it is there")
+                    return None
+                return str(super().ftp_RNTO(path))
 
         Handler.authorizer, Handler.dtp_handler = authorizer, Slow
         self._loop = IOLoop()
