@@ -65,7 +65,8 @@ class Gather:
 
 
 if __name__ == "__main__":
-    process = AsyncCrawlerProcess({"LOG_FILE": str(FOLDER / "log.txt"), "TELNETCONSOLE_ENABLED": False})
+    shared = {key: value for key, value in JOB["crawls"][0]["settings"].items() if key == "ADDONS" or key.startswith("POLITE_")}
+    process = AsyncCrawlerProcess({"LOG_FILE": str(FOLDER / "log.txt"), "TELNETCONSOLE_ENABLED": False, **shared})
     for number, crawl in enumerate(JOB["crawls"]):
         settings = {
             "ITEM_PIPELINES": {"scrapy_polite.media.PoliteImagesPipeline": 1, Gather: 2},
