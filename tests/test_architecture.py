@@ -37,7 +37,18 @@ NOT_IN_THE_CORE = {
     *("time", "random"),
 }
 NOT_IN_THE_WORLD = {"scrapy", "twisted", "zope"}
-HEAVY = {"pyvips", "psycopg", "psycopg_pool", "duckdb", "playwright", "scrapy_playwright", "phonenumbers", "PIL"}
+HEAVY = {
+    "pyvips",
+    "psycopg",
+    "psycopg_pool",
+    "duckdb",
+    "playwright",
+    "scrapy_playwright",
+    "phonenumbers",
+    "PIL",
+    "botocore",
+    "google",
+}
 """Loaded only where their feature is used: never when a module is imported."""
 
 STORE_INSIDES = {

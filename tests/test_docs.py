@@ -24,6 +24,7 @@ DIST_OF = {
     "ada_url": "ada-url",
     "ahocorasick_rs": "ahocorasick-rs",
     "dns": "dnspython",
+    "google": "google-cloud-storage",
     "OpenSSL": "pyopenssl",
     "presidio_analyzer": "presidio-analyzer",
     "zope": "zope.interface",
