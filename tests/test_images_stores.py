@@ -24,7 +24,7 @@ from scrapy.utils.test import get_crawler
 from test_images_pipeline import Server, encode, name
 
 from scrapy_polite.images import Header, Rejected, images_from
-from scrapy_polite.media import PoliteImagesPipeline
+from scrapy_polite.media import BACKLOG_BYTES, PoliteImagesPipeline
 from scrapy_polite.mediacomplete import complete
 from scrapy_polite.mediaftp import FTPStore
 from scrapy_polite.mediakept import KEY, LONGEST, Kept, Made, read_kept, recipe
@@ -398,7 +398,7 @@ sys.modules[{module!r}] = None
 from scrapy import Spider
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.test import get_crawler
-from scrapy_polite.media import PoliteImagesPipeline
+from scrapy_polite.media import BACKLOG_BYTES, PoliteImagesPipeline
 try:
     PoliteImagesPipeline.from_crawler(get_crawler(Spider, {{"IMAGES_STORE": {uri!r}}}))
 except NotConfigured as error:
@@ -619,3 +619,53 @@ def until(true: Callable[[], bool], seconds: float = 30) -> None:
     while not true():
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+# A store that is slow
+
+
+def test_a_slow_store_holds_the_bytes_in_memory_to_the_budget(tmp_path: Path, site: Server, photo: bytes) -> None:
+    """300 MB of images from a fast site, beside a store that takes 20 MB a second in all."""
+    store = S3Server()
+    store.seconds_per_megabyte = 0.4
+    site.asked = asked = Arrivals(site, store)
+    with serving(store):
+        links = [site.put(f"/{n}.jpg", photo + n.to_bytes(2, "big") + bytes(2_000_000)) for n in range(150)]
+        settings = {
+            **store.settings(),
+            "ADDONS": {"scrapy_polite.Addon": 300},
+            "POLITE_ALLOW_NETWORKS": [f"127.0.0.1:{site.server_port}=127.0.0.1/32"],
+            "POLITE_SITE_RATE": 1000,
+            "POLITE_ORIGIN_RATE": 1000,
+            "POLITE_PACE": False,
+            "POLITE_STORE": "memory:",
+        }
+        done = crawl(tmp_path / "run", (links, settings))[0]
+    assert done.outcomes == {"ok": 150}, done.log[-3000:]
+    # The budget, and what was being downloaded when it was used up.
+    assert asked.most < BACKLOG_BYTES + 16 * 2_100_000
+    assert done.more_memory < 220_000_000
+
+
+class Arrivals(list[str]):
+    """The paths that a site was asked for. most: bytes of its images on their way from it to the store."""
+
+    def __init__(self, site: Server, store: S3Server) -> None:
+        super().__init__()
+        self.site, self.store, self.sent, self.most = site, store, 0, 0
+
+    def append(self, path: str) -> None:
+        super().append(path)
+        self.sent += len(self.site.bodies.get(path, b""))
+        self.most = max(self.most, self.sent - self.store.received)
+
+
+def test_a_store_that_takes_no_image_costs_a_line_each(tmp_path: Path, site: Server, photo: bytes) -> None:
+    links = [site.put(f"/{n}.jpg", photo) for n in range(3)]
+    with place("s3", tmp_path) as store:
+        assert store.server is not None
+        store.server.refused["PUT"] = 403
+        done = crawl(tmp_path / "run", (links, store.settings))[0]
+    assert (done.images, done.outcomes) == ([], {"not_stored": 3})
+    assert done.log.count("calling the PutObject") == done.log.count("Image not kept (not_stored)") == 3
+    assert "Traceback" not in done.log
