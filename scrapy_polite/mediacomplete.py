@@ -54,6 +54,8 @@ def _complete(
     if kept is None:
         if config.original == "none":  # nothing says what this file is
             return None
+        if found["size"] > config.max_bytes:
+            return Rejected("too_many_bytes", f"{found['size']} bytes in the store, {config.max_bytes} are allowed")
         lacking = list(config.sizes)
     else:
         strip = kept.original == "keep" and config.original == "stripped"

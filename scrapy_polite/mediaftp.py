@@ -13,8 +13,8 @@ from urllib.parse import unquote, urlsplit
 
 from scrapy.pipelines.files import FTPFilesStore
 
-from scrapy_polite.mediakept import KEY, read_kept
-from scrapy_polite.mediastore import ImageStore, Stat, StoreError, checked, kept_path, with_kept
+from scrapy_polite.mediakept import KEY
+from scrapy_polite.mediastore import ImageStore, Stat, StoreError, checked, kept_path, stat_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -61,7 +61,7 @@ class FTPStore(ImageStore, FTPFilesStore):
                 size = ftp.size(target)
                 modified = _moment(ftp.voidcmd(f"MDTM {target}"))
                 text = self._received(ftp, kept_path(path))
-                return with_kept({"last_modified": modified}, read_kept((text or b"").decode("ascii", "replace")), size or 0)
+                return stat_of(modified, size or 0, (text or b"").decode("ascii", "replace"))
         return {}
 
     def _read(self, path: str) -> bytes | None:

@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import NotConfigured
 from scrapy.pipelines.files import GCSFilesStore, S3FilesStore
 
-from scrapy_polite.mediakept import KEY, read_kept
-from scrapy_polite.mediastore import ImageStore, Stat, with_kept
+from scrapy_polite.mediakept import KEY
+from scrapy_polite.mediastore import ImageStore, Stat, stat_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 logger = logging.getLogger(__name__)
+
+# botocore waits for a minute, and tries three to five times.
+CONNECT_TIMEOUT = 10
 
 
 class ClientStore(ImageStore):
@@ -96,7 +99,10 @@ class S3Store(ClientStore, S3FilesStore):
             region_name=self.AWS_REGION_NAME,
             use_ssl=True if self.AWS_USE_SSL is None else self.AWS_USE_SSL,
             verify=self.AWS_VERIFY,
-            config=Config(max_pool_connections=getattr(self, "AWS_MAX_POOL_CONNECTIONS", None) or 10),
+            config=Config(
+                connect_timeout=CONNECT_TIMEOUT,
+                max_pool_connections=getattr(self, "AWS_MAX_POOL_CONNECTIONS", None) or 10,
+            ),
         )
 
     def _missing(self, ask: Callable[..., dict[str, Any]], path: str) -> dict[str, Any] | None:
@@ -116,8 +122,7 @@ class S3Store(ClientStore, S3FilesStore):
         answer = self._missing(self.client().head_object, path)
         if answer is None:
             return {}
-        found: Stat = {"last_modified": answer["LastModified"].timestamp()}
-        return with_kept(found, read_kept(answer["Metadata"].get(KEY)), answer["ContentLength"])
+        return stat_of(answer["LastModified"].timestamp(), answer["ContentLength"], answer["Metadata"].get(KEY))
 
     def _read(self, path: str) -> bytes | None:
         answer = self._missing(self.client().get_object, path)
@@ -164,7 +169,7 @@ class GCSStore(ClientStore, GCSFilesStore):
             return {}
         if blob is None:
             return {}
-        return with_kept({"last_modified": blob.updated.timestamp()}, read_kept((blob.metadata or {}).get(KEY)), blob.size)
+        return stat_of(blob.updated.timestamp(), blob.size, (blob.metadata or {}).get(KEY))
 
     def _read(self, path: str) -> bytes | None:
         from google.api_core.exceptions import NotFound

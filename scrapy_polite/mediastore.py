@@ -37,6 +37,7 @@ _T = TypeVar("_T")
 # A part that nobody renamed within a day was left behind by a crawl that is no more.
 LEFT_BEHIND = 24 * 3600
 _LONGEST_DETAIL = 200  # characters of what a server says
+_NOT_THERE = (FileNotFoundError, NotADirectoryError)
 
 
 class StoreError(OSError):
@@ -44,16 +45,18 @@ class StoreError(OSError):
 
 
 class Stat(StatInfo, total=False):
-    """What a store knows of a stored original. trouble: the store could not tell whether there is one."""
+    """What a store knows of a stored original; size in bytes. trouble: the store could not tell whether there is one."""
 
+    size: int
     kept: Kept
     trouble: str
 
 
 class Found(FileInfo, total=False):
-    """Scrapy's description of what is up to date, with what the store said of it. modified: in Unix seconds."""
+    """Scrapy's description of what is up to date, with what the store said of it. modified: in Unix seconds; size: bytes."""
 
     modified: float
+    size: int
     kept: Kept
     trouble: str
 
@@ -172,7 +175,7 @@ class AtomicFilesStore(ImageStore, FSFilesStore):  # type: ignore[misc]  # answe
     def _read(self, path: str) -> bytes | None:
         try:
             return self.locate(path).read_bytes()
-        except OSError:
+        except _NOT_THERE:
             return None
 
     def _write(self, path: str, data: bytes, meta: dict[str, str], headers: dict[str, str]) -> None:
@@ -181,17 +184,17 @@ class AtomicFilesStore(ImageStore, FSFilesStore):  # type: ignore[misc]  # answe
             self._whole(self.locate(kept_path(path)), meta[KEY].encode())
 
     def _stat(self, path: str) -> Stat:
-        try:
-            image = self.locate(path).stat()
-        except OSError:
-            return {}
-        found: Stat = {"last_modified": image.st_mtime}
         beside = self.locate(kept_path(path))
         try:
-            kept = read_kept(beside.read_text("ascii")) if beside.stat().st_mtime_ns >= image.st_mtime_ns else None
-        except (OSError, UnicodeDecodeError):
-            return found
-        return with_kept(found, kept, image.st_size)
+            written = beside.stat().st_mtime_ns
+        except _NOT_THERE:
+            written = 0
+        try:
+            image = self.locate(path).stat()
+        except _NOT_THERE:
+            return {}
+        text = beside.read_bytes().decode("ascii", "replace") if written >= image.st_mtime_ns else None
+        return stat_of(image.st_mtime, image.st_size, text)
 
     def _whole(self, target: Path, data: bytes) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -217,10 +220,12 @@ class AtomicFilesStore(ImageStore, FSFilesStore):  # type: ignore[misc]  # answe
 
 
 def checked(path: str | PathLike[str]) -> str:
-    """A path in a store, which does not lead out of it: else ValueError."""
+    """A path in a store, which does not lead out of it and is one line of text: else ValueError."""
     text = str(path)
     if ".." in text.split("/"):
         raise ValueError(f"image path {text!r} leads out of the store: file_path() must answer one without '..'")
+    if not text.isprintable():
+        raise ValueError(f"image path {text!r} has a control character: file_path() must answer one without")
     return text
 
 
@@ -229,10 +234,11 @@ def kept_path(path: str) -> str:
     return f"kept/{path}.json"
 
 
-def with_kept(found: Stat, kept: Kept | None, size: int) -> Stat:
-    """What a store found, with what is remembered of it, if that speaks of a file of this size."""
+def stat_of(modified: float, size: int, text: str | None) -> Stat:
+    """What a store found (Unix seconds, bytes), with what it remembers (JSON), if that speaks of a file of this size."""
+    kept = read_kept(text)
     if kept is None or kept.bytes != size:
-        return found
+        return {"last_modified": modified, "size": size}
     # The store's own time changes when a size is added; the image is as old as its download.
-    modified = min(found["last_modified"], kept.fetched)
-    return {**found, "last_modified": modified, "checksum": kept.sha256, "kept": kept}
+    modified = min(modified, kept.fetched)
+    return {"last_modified": modified, "size": size, "checksum": kept.sha256, "kept": kept}

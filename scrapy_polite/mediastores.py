@@ -73,7 +73,7 @@ class StoresOfOneCrawler(ImagesPipeline):
             return troubled
         found = cast("Found | None", super()._onsuccess(result, request, info, path))
         if found is not None and isinstance(self.store, ImageStore):
-            found["modified"] = said["last_modified"]
+            found["modified"], found["size"] = said["last_modified"], said["size"]
             if "kept" in said:
                 found["kept"] = said["kept"]
         return found

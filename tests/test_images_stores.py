@@ -431,7 +431,7 @@ def test_a_killed_upload_leaves_nothing_in_its_place(tmp_path: Path) -> None:
         store = FTPStore(uri)
         assert store.read("full/a.jpg") == b"old"
         # What was remembered of it went first, so it is looked at again.
-        assert set(store.stat("full/a.jpg")) == {"last_modified"}
+        assert set(store.stat("full/a.jpg")) == {"last_modified", "size"}
         store.write("full/a.jpg", b"new", {KEY: Kept(1, "1" * 64, 3, HEADER).text()})
         assert (store.read("full/a.jpg"), store.stat("full/a.jpg")["checksum"]) == (b"new", "1" * 64)
 
@@ -508,6 +508,20 @@ for path, data in (("full/a.jpg", bytes(200_000)), ("full/" + "n" * 300, b"data"
     assert files == {"full/a.jpg": b"old"}
 
 
+def test_a_name_that_the_disk_cannot_have_is_told_before_the_image_is_fetched(tmp_path: Path) -> None:
+    store = AtomicFilesStore(tmp_path)
+    store.write("full/a.jpg", b"data", {KEY: "{}"})
+    for name_of, trouble in (("n" * 300, True), ("n" * 253, True), ("n" * 250, False)):
+        assert ("File name too long" in store.stat(f"full/{name_of}").get("trouble", "")) == trouble
+
+
+def test_a_stored_file_beyond_the_limit_is_not_read(tmp_path: Path, photo: bytes) -> None:
+    found: Any = {"url": "u", "path": "full/a.jpg", "checksum": None, "status": "uptodate", "modified": 1.0, "size": 10**9}
+    told = complete(FTPStore("ftp://127.0.0.1:9/"), found, {}, images_from({"max_bytes": 10**8}))
+    assert isinstance(told, Rejected)
+    assert told.outcome == "too_many_bytes"
+
+
 def test_a_folder_of_the_store_may_be_on_another_disk(tmp_path: Path) -> None:
     with tempfile.TemporaryDirectory(dir="/dev/shm") as other:
         (tmp_path / "thumbs").symlink_to(other)
@@ -520,11 +534,11 @@ def test_a_folder_of_the_store_may_be_on_another_disk(tmp_path: Path) -> None:
         assert list((tmp_path / ".parts").iterdir()) == []
 
 
-@pytest.mark.parametrize("path", ["../a.jpg", "full/../../a.jpg", ".."])
-def test_no_store_takes_a_path_that_leads_out_of_it(path: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", ["../a.jpg", "full/../../a.jpg", "..", "full/a\r\nDELE b", "full/a\0.jpg"])
+def test_no_store_takes_a_path_that_leads_out_of_it_or_is_no_line_of_text(path: str, tmp_path: Path) -> None:
     for store in (AtomicFilesStore(tmp_path), s3_store(), FTPStore("ftp://127.0.0.1:9/")):
         for ask in (store.stat, store.read, lambda out, store=store: store.write(out, b"data")):
-            with pytest.raises(ValueError, match="leads out of the store"):
+            with pytest.raises(ValueError, match=r"image path .* (leads out of the store|has a control character)"):
                 ask(path)
 
 
@@ -575,13 +589,13 @@ def test_what_somebody_else_wrote_is_not_believed(text: str | None) -> None:
 def test_on_disk_what_is_remembered_must_tell_the_length_and_not_be_older_than_the_image(tmp_path: Path, photo: bytes) -> None:
     store, kept = AtomicFilesStore(tmp_path), Kept(1_000, "0" * 64, len(photo), HEADER)
     store.write("full/a.jpg", photo, {KEY: kept.text()})
-    assert store.stat("full/a.jpg") == {"last_modified": 1_000, "checksum": "0" * 64, "kept": kept}
+    assert store.stat("full/a.jpg") == {"last_modified": 1_000, "size": len(photo), "checksum": "0" * 64, "kept": kept}
     (tmp_path / "full/a.jpg").write_bytes(photo[:-1])
-    assert set(store.stat("full/a.jpg")) == {"last_modified"}
+    assert set(store.stat("full/a.jpg")) == {"last_modified", "size"}
     store.write("full/a.jpg", photo, {KEY: kept.text()})
     later = (tmp_path / "kept/full/a.jpg.json").stat().st_mtime_ns + 1
     os.utime(tmp_path / "full/a.jpg", ns=(later, later))  # replaced by somebody else, by one of the same length
-    assert set(store.stat("full/a.jpg")) == {"last_modified"}
+    assert set(store.stat("full/a.jpg")) == {"last_modified", "size"}
 
 
 @pytest.mark.parametrize(
