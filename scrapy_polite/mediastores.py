@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.pipelines.files import FilesStoreProtocol, StatInfo
     from scrapy.pipelines.media import FileInfo, MediaPipeline
+    from scrapy.settings import BaseSettings
     from typing_extensions import Self
 
     from scrapy_polite.mediastore import Found, Stat
@@ -46,6 +47,13 @@ class StoresOfOneCrawler(ImagesPipeline):
         schemes = {scheme: _derived(store) for scheme, store in cls.STORE_SCHEMES.items()}
         own: type[Self] = _derived(cls, STORE_SCHEMES=schemes)
         return super(StoresOfOneCrawler, own).from_crawler(crawler)
+
+    @classmethod
+    def _update_stores(cls, settings: BaseSettings) -> None:
+        super()._update_stores(settings)
+        # Scrapy 2.16 reads FILES_STORE_S3_ACL and FILES_STORE_GCS_ACL here.
+        for scheme, name in (("s3", "IMAGES_STORE_S3_ACL"), ("gs", "IMAGES_STORE_GCS_ACL")):
+            cast("Any", cls.STORE_SCHEMES[scheme]).POLICY = settings[name] or None
 
     def _get_store(self, uri: str) -> FilesStoreProtocol:
         scheme = "file" if Path(uri).is_absolute() else urlsplit(uri).scheme
