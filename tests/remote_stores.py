@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import google_crc32c
+
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # it stands on asyncore
     from pyftpdlib.authorizers import DummyAuthorizer
@@ -72,7 +74,7 @@ class ObjectServer(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: ObjectServer
+    server: Any  # an ObjectServer
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
@@ -150,7 +152,8 @@ class S3Server(ObjectServer):
 
 
 class _GCSHandler(_Handler):
-    """The JSON API: `GET .../o/NAME`, the same with `alt=media`, and an upload of metadata and media in one body."""
+    """The JSON API: `GET .../o/NAME`, the same with `alt=media`, and an upload of metadata and media in one body, or, for
+    large ones, of the metadata first and of the media to the address that is answered."""
 
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
@@ -171,6 +174,10 @@ class _GCSHandler(_Handler):
 
     def do_POST(self) -> None:
         query = parse_qs(urlsplit(self.path).query)
+        if query["uploadType"] == ["resumable"]:
+            self.server.begun = json.loads(self.body())
+            self.answer(200, Location=f"{self.server.url}/rest")
+            return
         body = b"Content-Type: " + self.headers["Content-Type"].encode() + b"\r\n\r\n" + self.body()
         described, media = BytesParser().parsebytes(body).get_payload()
         assert isinstance(described, Message)
@@ -188,16 +195,25 @@ class _GCSHandler(_Handler):
         self.server.put(path, file)
         self.described(about["name"], file)
 
+    def do_PUT(self) -> None:
+        about, data = self.server.begun, self.body()
+        path = f"/bucket/{about['name']}"
+        self.server.note("", "PUT", path)
+        file = Object(data, self.headers["Content-Type"], about.get("metadata", {}), None)
+        self.server.put(path, file)
+        self.described(about["name"], file)
+
     def described(self, name: str, file: Object) -> None:
         at = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(file.at))
-        md5 = base64.b64encode(b"0" * 16).decode()
-        about = {"name": name, "bucket": "bucket", "size": str(len(file.data)), "updated": at, "md5Hash": md5}
+        crc = base64.b64encode(google_crc32c.Checksum(file.data).digest()).decode()
+        about = {"name": name, "bucket": "bucket", "size": str(len(file.data)), "updated": at, "crc32c": crc}
         body = json.dumps({**about, "metadata": file.meta, "contentType": file.kind}).encode()
         self.answer(200, body, Content_Type="application/json")
 
 
 class GCSServer(ObjectServer):
     handler = _GCSHandler
+    begun: dict[str, Any]  # what the upload is that comes in two requests; one at a time
 
     def settings(self) -> dict[str, Any]:
         """The client finds its way by STORAGE_EMULATOR_HOST in the environment, as with every emulator."""

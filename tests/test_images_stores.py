@@ -25,7 +25,7 @@ from test_images_pipeline import Server, encode, name
 
 from scrapy_polite.images import Header, Rejected, images_from
 from scrapy_polite.media import BACKLOG_BYTES, PoliteImagesPipeline
-from scrapy_polite.mediacomplete import complete
+from scrapy_polite.mediacomplete import complete, meta_of
 from scrapy_polite.mediaftp import FTPStore
 from scrapy_polite.mediakept import KEY, LONGEST, Kept, Made, read_kept, recipe
 from scrapy_polite.mediaremote import GCSStore, S3Store
@@ -326,6 +326,16 @@ def test_a_stores_times_are_utc_wherever_the_crawl_runs(
     finally:
         monkeypatch.undo()
         time.tzset()
+
+
+@pytest.mark.parametrize("kind", ["s3", "gcs", "ftp"])
+def test_a_large_original_is_stored_too(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = os.urandom(12_000_000)  # Google's client sends what is beyond 8 MiB in another way
+    kept = Kept(1_000, hashlib.sha256(data).hexdigest(), len(data), HEADER)
+    with opened(kind, tmp_path, monkeypatch) as store:
+        store.write("full/a.jpg", data, meta_of(kept), {"Content-Type": "image/jpeg"})
+        assert store.stat("full/a.jpg").get("kept") == kept
+        assert store.read("full/a.jpg") == data
 
 
 @contextmanager
