@@ -13,6 +13,7 @@ import secrets
 import shutil
 import time
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -156,8 +157,9 @@ class AtomicFilesStore(ImageStore, FSFilesStore):  # type: ignore[misc]  # answe
         self._whole(Path(self.basedir, ".parts", "try"), b"")
         Path(self.basedir, ".parts", "try").unlink(missing_ok=True)
         for part in self._parts.glob("*.part"):
-            if time.time() - part.stat().st_mtime > LEFT_BEHIND:
-                part.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):  # of another crawl, which goes on meanwhile
+                if time.time() - part.stat().st_mtime > LEFT_BEHIND:
+                    part.unlink()
 
     def locate(self, path: str | PathLike[str]) -> Path:
         """Where a stored path is. Raises ValueError if that would be outside the folder."""

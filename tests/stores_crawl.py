@@ -1,13 +1,15 @@
 """Crawls of images in one process of their own, for `test_images_stores.py`: a folder with `job.json` in, `out.json` out.
 
-job.json: {"crawls": [{"settings": {...}, "urls": [...]}], all at once}. out.json: for each its items, stats, the most bytes
-that waited, and how much more memory (bytes) the process had at its peak than before the first image.
+job.json: {"crawls": [{"settings": {...}, "items": [[URLs of one item's images], ...]}], all at once}. out.json: for each its
+items and stats, how much more memory (bytes) the process had at its peak than before the first image, and whose threads the
+process had at its last item.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +56,7 @@ class Gather:
 
     def process_item(self, item: Any) -> Any:
         OUT[self.number]["items"].append(item["images"])
+        OUT[self.number]["threads"] = sorted({thread.name.rpartition("_")[0] for thread in threading.enumerate()})
         return item
 
     def __init__(self, crawler: Any) -> None:

@@ -65,6 +65,7 @@ class Crawled:
     items: list[list[dict[str, Any]]]
     stats: dict[str, Any]
     more_memory: int
+    threads: list[str]
     log: str
 
     @property
@@ -263,6 +264,8 @@ def test_two_crawlers_of_one_process_come_each_with_its_own_credentials(tmp_path
     assert acls == {**dict.fromkeys(places[0], "public-read"), **dict.fromkeys(places[1])}
     for user, expected in zip(users, places, strict=True):
         assert {f"full/{path.name}" for path in (tmp_path / "ftp" / user / "full").iterdir()} == expected
+    # Not one of asyncio's, where names are looked up.
+    assert [name for name in done[0].threads if name] == ["polite-images", "polite-images-store"]
     # Scrapy itself logs the settings that a project changes. Nothing else shows a key.
     said = [line for line in done[0].log.splitlines() if "a-secret" in line or "a-session-token" in line]
     assert [line for line in said if "'AWS_" not in line] == []
