@@ -436,11 +436,12 @@ def test_a_killed_upload_leaves_nothing_in_its_place(tmp_path: Path) -> None:
     with FTP(tmp_path, {"ann": "p"}, bytes_per_second=2_000_000) as server:
         uri = f"ftp://ann:p@127.0.0.1:{server.port}/shop"
         FTPStore(uri).write("full/a.jpg", b"old", {KEY: Kept(1, "0" * 64, 3, HEADER).text()})
-        process = subprocess.Popen([sys.executable, "-c", SENDS_MUCH, uri])
         folder = tmp_path / "ann/shop/full"
-        until(lambda: any(path.stat().st_size > 1_000_000 for path in folder.glob("*.part")))
-        process.kill()
-        process.wait()
+        with subprocess.Popen([sys.executable, "-c", SENDS_MUCH, uri]) as process:
+            try:
+                until(lambda: any(path.stat().st_size > 1_000_000 for path in folder.glob("*.part")))
+            finally:
+                process.kill()
         store = FTPStore(uri)
         assert store.read("full/a.jpg") == b"old"
         # What was remembered of it went first, so it is looked at again.
