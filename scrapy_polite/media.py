@@ -2,34 +2,51 @@
 
 An image waits for its turn before it enters the downloader, is judged by its header before it is decoded, and is stored
 as it came; the sizes of `POLITE_IMAGES` (and Scrapy's `IMAGES_THUMBS`, as JPEG) are stored before it: where an original
-is, its sizes are. An image that is not kept costs one line in the log and one count of `polite/images/<outcome>`.
+is, its sizes are. An image that is not kept costs one line in the log and one count of `polite/images/<outcome>`, and its item
+goes on without it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 from weakref import WeakKeyDictionary
 
-from scrapy.exceptions import DownloadCancelledError, NotConfigured
+from scrapy.exceptions import NotConfigured
 from scrapy.pipelines.files import FilesPipeline
 from scrapy.pipelines.images import ImageException, ImagesPipeline
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import ensure_awaitable
 
+from scrapy_polite.backlog import Backlog
 from scrapy_polite.errors import NotNow
 from scrapy_polite.images import convert as vips
 from scrapy_polite.images.plan import original_path, variant_path
-from scrapy_polite.images.policy import ImagesConfig, Picture, Rejected, Size, images_from
-from scrapy_polite.mediainfo import ImageInfo, ImageRejected, describe, nothing_known, variant_info, without_frames
-from scrapy_polite.mediastore import AtomicFilesStore, complete
+from scrapy_polite.images.policy import ImagesConfig, Picture, Rejected, images_from
+from scrapy_polite.mediacomplete import complete, meta_of
+from scrapy_polite.mediaconfig import read_scrapy_settings, stand_in, with_scrapys
+from scrapy_polite.mediafailures import why_failed, why_not_kept
+from scrapy_polite.mediainfo import (
+    ImageInfo,
+    ImageRejected,
+    describe,
+    nothing_known,
+    variant_info,
+    with_hashes,
+    without_frames,
+)
+from scrapy_polite.mediaitems import ImagesOfItems
+from scrapy_polite.mediakept import kept_of
+from scrapy_polite.mediamemory import BoundedInfo
+from scrapy_polite.mediastore import ImageStore, checked
 from scrapy_polite.politeness import Politeness
 from scrapy_polite.putoff import put_off
+from scrapy_polite.samesource import SameSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,7 +55,7 @@ if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from scrapy.pipelines.files import FilesStoreProtocol
+    from scrapy.pipelines.files import StatInfo
     from scrapy.pipelines.media import FileInfo, MediaPipeline
     from twisted.python.failure import Failure
 
@@ -54,28 +71,13 @@ _FileException: type[Exception] = ImageException.__mro__[1]
 _T = TypeVar("_T")
 
 
-class Backlog:
-    """Bytes of bodies between download and store, and a gate that is shut while they are too many."""
-
-    def __init__(self, limit: int) -> None:
-        self._bytes, self._limit, self._open = 0, limit, asyncio.Event()
-        self._open.set()
-
-    async def room(self) -> None:
-        await self._open.wait()
-
-    def add(self, count: int) -> None:
-        self._bytes += count
-        (self._open.clear if self._bytes >= self._limit else self._open.set)()
-
-
-class PoliteImagesPipeline(ImagesPipeline):
+class PoliteImagesPipeline(ImagesOfItems):
     """Put it in `ITEM_PIPELINES` in place of `scrapy.pipelines.images.ImagesPipeline` (the add-on does so by itself).
 
     Not called, since nothing is decoded with Pillow: `get_images` and `convert_image`. Without pyvips: `NotConfigured`.
     """
 
-    STORE_SCHEMES: ClassVar = {**ImagesPipeline.STORE_SCHEMES, "": AtomicFilesStore, "file": AtomicFilesStore}
+    SpiderInfo = BoundedInfo
 
     def __init__(self, store_uri: str | PathLike[str], download_func: None = None, *, crawler: Crawler) -> None:
         config = images_from(crawler.settings.get("POLITE_IMAGES"))
@@ -89,41 +91,18 @@ class PoliteImagesPipeline(ImagesPipeline):
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="polite-images")
         # Past ImagesPipeline's own constructor, which insists on Pillow.
         FilesPipeline.__init__(self, store_uri, download_func, crawler=crawler)
-        self._read_scrapy_settings(crawler)
-        sizes = {size.name: size for size in (*_scrapy_sizes(self.thumbs), *config.sizes)}
-        self.config: ImagesConfig = replace(
-            config,
-            sizes=tuple(sizes.values()),
-            min_width=config.min_width or self.min_width,
-            min_height=config.min_height or self.min_height,
-        )
-        self._sizes = sizes
+        read_scrapy_settings(self, crawler.settings)
+        self.config: ImagesConfig = with_scrapys(config, self)
+        self._sizes = {size.name: size for size in self.config.sizes}
+        self._stand_in = stand_in(self.config)
         self._backlog = Backlog(BACKLOG_BYTES)
         self._pictures: WeakKeyDictionary[Response, Picture] = WeakKeyDictionary()
+        ours = all(getattr(type(self), name) is getattr(PoliteImagesPipeline, name) for name in ("file_path", "thumb_path"))
+        # Where the project names the files, each URL may be to have one of its own.
+        self.same_source = SameSource() if self.config.same_source and ours else None
         for name in ("get_images", "convert_image"):
             if getattr(type(self), name) is not getattr(ImagesPipeline, name):
                 logger.warning("%s.%s() is not called: POLITE_IMAGES says what is made", type(self).__name__, name)
-
-    def _read_scrapy_settings(self, crawler: Crawler) -> None:
-        def setting(name: str, default: object) -> Any:
-            key = self._key_for_pipe(name, base_class_name="ImagesPipeline", settings=crawler.settings)
-            value = crawler.settings.get(key)
-            return default if value is None else value
-
-        urls = getattr(self, "IMAGES_URLS_FIELD", self.DEFAULT_IMAGES_URLS_FIELD)
-        result = getattr(self, "IMAGES_RESULT_FIELD", self.DEFAULT_IMAGES_RESULT_FIELD)
-        self.images_urls_field, self.IMAGES_URLS_FIELD = setting("IMAGES_URLS_FIELD", urls), urls
-        self.images_result_field, self.IMAGES_RESULT_FIELD = setting("IMAGES_RESULT_FIELD", result), result
-        self.expires = int(setting("IMAGES_EXPIRES", self.EXPIRES))
-        self.min_width = int(setting("IMAGES_MIN_WIDTH", self.MIN_WIDTH))
-        self.min_height = int(setting("IMAGES_MIN_HEIGHT", self.MIN_HEIGHT))
-        self.thumbs = setting("IMAGES_THUMBS", self.THUMBS)
-
-    def _get_store(self, uri: str) -> FilesStoreProtocol:
-        store = super()._get_store(uri)
-        if isinstance(store, AtomicFilesStore):
-            store.pool = self._pool
-        return store
 
     def open_spider(self, spider: Spider | None = None) -> None:
         if not is_asyncio_available():
@@ -134,6 +113,7 @@ class PoliteImagesPipeline(ImagesPipeline):
         super().open_spider()
 
     def close_spider(self) -> None:
+        super().close_spider()
         self._pool.shutdown(wait=False)
 
     # Names
@@ -160,22 +140,35 @@ class PoliteImagesPipeline(ImagesPipeline):
         size = self._sizes.get(thumb_id)
         return variant_path(request.url, thumb_id, size.format if size else "jpeg")
 
+    def place(self, request: Request, info: MediaPipeline.SpiderInfo, item: Any, response: Response | None = None) -> str:
+        """Where the file is that is written last, and stands for the image."""
+        if self._stand_in is None:
+            return self.file_path(request, response=response, info=info, item=item)
+        return self.thumb_path(request, self._stand_in.name, response=response, info=info, item=item)
+
+    def _paths(
+        self, request: Request, info: MediaPipeline.SpiderInfo, item: Any, response: Response | None = None
+    ) -> dict[str, str]:
+        return {name: self.thumb_path(request, name, response=response, info=info, item=item) for name in self._sizes}
+
     # Before the download
 
     async def media_to_download(  # type: ignore[override]  # Scrapy awaits what it answers
         self, request: Request, info: MediaPipeline.SpiderInfo, *, item: Any = None
     ) -> FileInfo | None:
-        if isinstance(self.store, AtomicFilesStore):
-            self.store.locate(self.file_path(request, info=info, item=item))  # what cannot be stored is not fetched
-        answer: object = super().media_to_download(request, info, item=item)
-        found = cast("FileInfo | None", await ensure_awaitable(answer))
+        path = checked(self.place(request, info, item))  # what cannot be stored is not fetched
+        try:
+            said = await ensure_awaitable(self.store.stat_file(path, info))
+        except Exception as error:  # Whatever a store of the project's raises: as in Scrapy it is not there.
+            logger.debug("%s.stat_file: %r", type(self.store).__name__, error, extra={"spider": info.spider})
+            said = {}
+        found = self._onsuccess(cast("StatInfo", said), request, info, path)
         if found is not None:
             kept = await self._completed(found, request, info, item)
             if kept is not None:
                 return kept
         most = request.meta.get("download_maxsize", self.crawler.settings.getint("DOWNLOAD_MAXSIZE"))
         request.meta["download_maxsize"] = min(most or self.config.max_bytes, self.config.max_bytes)
-        await self._backlog.room()
         try:
             await self._turn(request)
         except NotNow as error:
@@ -183,27 +176,37 @@ class PoliteImagesPipeline(ImagesPipeline):
         return None
 
     async def _turn(self, request: Request) -> None:
+        """Wait until there is room for its bytes, and its turn has come: for both at once."""
         politeness = Politeness.of(self.crawler)
-        if politeness is not None:
+        while True:
+            await self._backlog.room()
+            if politeness is None:
+                return
             await politeness.turn(request)
+            if self._backlog.has_room or politeness.agenda is None:
+                return
+            politeness.agenda.give_back(request)
 
     async def _completed(self, found: FileInfo, request: Request, info: MediaPipeline.SpiderInfo, item: Any) -> FileInfo | None:
         """What is stored already, with the sizes that it lacked; None if the stored original is damaged."""
-        paths = {size.name: self.thumb_path(request, size.name, info=info, item=item) for size in self.config.sizes}
-        if not isinstance(self.store, AtomicFilesStore):
-            # The original was written last, so its sizes of that time are there. To ask for each would cost a request.
-            return describe(found, variants={name: nothing_known(path) for name, path in paths.items()})
+        paths = self._paths(request, info, item)
+        if not isinstance(self.store, ImageStore):
+            # What stands for the image was written last, so its sizes of that time are there. To ask for each would cost a
+            # request.
+            told = describe(found, variants={name: nothing_known(path) for name, path in paths.items()})
+            return with_hashes(told, None, self.config)
         stored = await self._in_pool(partial(complete, self.store, found, paths, self.config))
         if isinstance(stored, Rejected):
-            return cast("FileInfo", without_frames(self._rejected(stored, request, info)))
+            return cast("FileInfo", without_frames(self.rejected(stored, request.url, info)))
         return stored
 
     def _deferred(self, error: NotNow, request: Request, info: MediaPipeline.SpiderInfo, item: Any) -> ImageInfo:
         logger.info("Image deferred: <%s>: %s", request.url, error, extra={"spider": info.spider})
-        self._count("deferred")
+        self.count("deferred")
         put_off(self.crawler, request, item)
-        path = self.file_path(request, info=info, item=item)
-        return describe({"url": request.url, "path": path, "checksum": None, "status": "deferred"})
+        path = self.place(request, info, item)
+        told = describe({"url": request.url, "path": path, "checksum": None, "status": "deferred"})
+        return with_hashes(told, None, self.config)
 
     # The download, and after it
 
@@ -224,75 +227,88 @@ class PoliteImagesPipeline(ImagesPipeline):
                 return cast("FileInfo", without_frames(error))
 
     def media_failed(self, failure: Failure, request: Request, info: MediaPipeline.SpiderInfo) -> NoReturn:
-        if isinstance(failure.value, NotNow | ImageRejected):
-            raise failure.value
-        if isinstance(failure.value, DownloadCancelledError):
-            detail = f"download stopped at {request.meta.get('download_maxsize')} bytes"
-            raise self._rejected(Rejected("too_many_bytes", detail), request, info)
-        super().media_failed(failure, request, info)
+        error = failure.value
+        if isinstance(error, NotNow | _FileException):
+            raise error
+        raise self.rejected(why_failed(error, self.config.max_bytes), request.url, info)
 
     async def media_downloaded(
         self, response: Response, request: Request, info: MediaPipeline.SpiderInfo, *, item: Any = None
     ) -> FileInfo:
-        if response.status != 200 or not response.body:
-            return await super().media_downloaded(response, request, info, item=item)  # says so, and raises
+        why = why_not_kept(response)
+        if why is not None:
+            raise self.rejected(why, request.url, info)
         length = len(response.body)
         self._backlog.add(length)
         try:
             picture = await self._in_pool(partial(vips.convert, response.body, self.config))
             if isinstance(picture, Rejected):
-                raise self._rejected(picture, request, info)
+                raise self.rejected(picture, request.url, info)
             self._pictures[response] = picture
-            result = await super().media_downloaded(response, request, info, item=item)
+            status = "cached" if "cached" in response.flags else "downloaded"
+            self.inc_stats(status)
+            path = self.place(request, info, item, response)
+            checksum = await self._stored(response, request, info, item)
         finally:
             self._backlog.add(-length)
-        self._count("ok")
-        variants = {
-            made.size: variant_info(
-                self.thumb_path(request, made.size, response=response, info=info, item=item),
-                made.width,
-                made.height,
-                made.format,
-                made.data,
-            )
-            for made in picture.variants
-        }
-        return describe(result, picture.header, length, variants)
+        self.count("ok")
+        paths = self._paths(request, info, item, response)
+        told = describe(
+            {"url": request.url, "path": path, "checksum": checksum, "status": status},
+            picture.header,
+            len(self._last(picture)),
+            {made.size: variant_info(paths[made.size], made) for made in picture.variants},
+        )
+        return with_hashes(told, picture, self.config)
+
+    async def _stored(self, response: Response, request: Request, info: MediaPipeline.SpiderInfo, item: Any) -> str:
+        try:
+            return await ensure_awaitable(self.file_downloaded(response, request, info, item=item))
+        except ImageRejected:
+            raise
+        except _FileException as error:  # The project's own, which its `item_completed` may look for.
+            self.rejected(Rejected("failed", str(error)), request.url, info)
+            raise
+        except Exception as error:
+            self.count("failed")
+            logger.exception("Image not kept (failed): <%s>", request.url, extra={"spider": info.spider})
+            raise _FileException(str(error)) from error
 
     async def image_downloaded(
         self, response: Response, request: Request, info: MediaPipeline.SpiderInfo, *, item: Any = None
     ) -> str:
-        picture = self._pictures.pop(response)
-        for made in picture.variants:
-            path = self.thumb_path(request, made.size, response=response, info=info, item=item)
-            await self._persist(path, made.data, made.width, made.height, made.format, info)
-        path, header = self.file_path(request, response=response, info=info, item=item), picture.header
-        await self._persist(path, response.body, header.width, header.height, header.format, info)
+        """Store the sizes and then the original; answers its SHA-256 in hex."""
+        picture = self._pictures[response]
+        paths, header = self._paths(request, info, item, response), picture.header
+        path, last, kind = self.place(request, info, item, response), self._last(picture), header.format
+        try:
+            for made in picture.variants:
+                if made.data is last:
+                    kind = made.format
+                    continue
+                await self._persist(
+                    paths[made.size], made.data, {"width": made.width, "height": made.height}, made.format, info
+                )
+            kept = kept_of(picture, len(last), int(time.time()), paths, self.config)
+            await self._persist(path, last, meta_of(kept), kind, info)
+        except Exception as error:  # Whatever a store of the project's raises. A disk is full, a server away.
+            raise self.rejected(Rejected("not_stored", f"{type(error).__name__}: {error}"), request.url, info) from None
         return picture.sha256
 
+    def _last(self, picture: Picture) -> bytes:
+        """The bytes that are stored last, and stand for the image."""
+        if self._stand_in is None:
+            assert picture.original is not None
+            return picture.original
+        return next(made.data for made in picture.variants if self._stand_in.name == made.size)
+
     async def _persist(
-        self, path: str, data: bytes, width: int, height: int, kind: str, info: MediaPipeline.SpiderInfo
+        self, path: str, data: bytes, meta: Mapping[str, object], kind: str, info: MediaPipeline.SpiderInfo
     ) -> None:
-        meta, headers = {"width": width, "height": height}, {"Content-Type": f"image/{kind}"}
-        await ensure_awaitable(self.store.persist_file(path, BytesIO(data), info, meta=meta, headers=headers))
+        headers = {"Content-Type": f"image/{kind}"}
+        await ensure_awaitable(self.store.persist_file(path, BytesIO(data), info, meta=dict(meta), headers=headers))
 
     # Shared
 
     async def _in_pool(self, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
-
-    def _rejected(self, why: Rejected, request: Request, info: MediaPipeline.SpiderInfo) -> ImageRejected:
-        logger.warning("Image not kept (%s): <%s>: %s", why.outcome, request.url, why.detail, extra={"spider": info.spider})
-        self._count(why.outcome)
-        return ImageRejected(why.outcome, why.detail)
-
-    def _count(self, outcome: str) -> None:
-        if self.crawler.stats is not None:
-            self.crawler.stats.inc_value(f"polite/images/{outcome}")
-
-
-def _scrapy_sizes(thumbs: Mapping[str, tuple[int, int]]) -> list[Size]:
-    try:
-        return [Size(name, int(width), int(height), format="jpeg") for name, (width, height) in thumbs.items()]
-    except (AttributeError, TypeError, ValueError):
-        raise ValueError(f"IMAGES_THUMBS: {thumbs!r} is not a dict of name: (width, height)") from None

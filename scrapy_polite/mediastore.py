@@ -1,48 +1,77 @@
-"""The folder that images are stored in: written whole or not at all, and never on the event loop."""
+"""Where images are stored: what every store of the images pipeline promises, and the folder on disk.
+
+Whatever a store does it does in threads, never on the event loop; a file is seen whole or not at all; and what is
+remembered of an image (`mediakept`) is read by the one question whether it is there.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
+import errno
+import os
 import secrets
+import shutil
+import time
+from abc import ABC, abstractmethod
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from scrapy.pipelines.files import FSFilesStore
+from scrapy.pipelines.files import FSFilesStore, StatInfo
+from scrapy.pipelines.media import FileInfo
 from scrapy.utils.defer import deferred_from_coro
 
-from scrapy_polite.images.convert import convert, probe
-from scrapy_polite.images.plan import plan
-from scrapy_polite.images.policy import OUTCOMES, Header, ImagesConfig, Rejected, Size
-from scrapy_polite.mediainfo import ImageInfo, VariantInfo, describe, variant_info
+from scrapy_polite.mediakept import KEY, Kept, read_kept
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from concurrent.futures import Executor
     from io import BytesIO
     from os import PathLike
-    from pathlib import Path
 
-    from scrapy.pipelines.files import StatInfo
-    from scrapy.pipelines.media import FileInfo, MediaPipeline
+    from scrapy.pipelines.media import MediaPipeline
     from twisted.internet.defer import Deferred
 
-# What a new download of the same image would come to again.
-_LASTING = frozenset(OUTCOMES) - {"ok", "truncated", "not_an_image"}
 _T = TypeVar("_T")
 
+# A part that nobody renamed within a day was left behind by a crawl that is no more.
+LEFT_BEHIND = 24 * 3600
+_LONGEST_DETAIL = 200  # characters of what a server says
+_NOT_THERE = (FileNotFoundError, NotADirectoryError)
 
-class AtomicFilesStore(FSFilesStore):
-    """Scrapy's file-system store with writes that are seen whole or not at all, in threads, and SHA-256 checksums.
 
-    A file is written beside its place as `.<random>.part` and then renamed: a killed crawl leaves at most such a
-    part, never half an image that the next crawl takes for a fresh one. A path that leads out of the folder is refused
-    with ValueError, since names may come from pages.
+class StoreError(OSError):
+    """A store that did not do what it was asked for; the text says why, without credentials."""
+
+
+class Stat(StatInfo, total=False):
+    """What a store knows of a stored original; size in bytes. trouble: the store could not tell whether there is one."""
+
+    size: int
+    kept: Kept
+    trouble: str
+
+
+class Found(FileInfo, total=False):
+    """Scrapy's description of what is up to date, with what the store said of it. modified: in Unix seconds; size: bytes."""
+
+    modified: float
+    size: int
+    kept: Kept
+    trouble: str
+
+
+class ImageStore(ABC):
+    """One place for images. A subclass says how to `_read`, `_write` and `_stat` in a thread, and which `errors` occur.
+
+    Paths are relative, with "/". One that leads out of the store is refused with ValueError, since names may come from
+    pages. All else that goes wrong is a `StoreError`.
     """
 
     pool: Executor | None = None  # None: the loop's own
 
-    def persist_file(  # type: ignore[override]  # as the stores of S3, GCS and FTP answer
+    def persist_file(
         self,
         path: str | PathLike[str],
         buf: BytesIO,
@@ -50,48 +79,61 @@ class AtomicFilesStore(FSFilesStore):
         meta: dict[str, Any] | None = None,
         headers: dict[str, str] | None = None,
     ) -> Deferred[None]:
-        return self._in_thread(partial(self.write, path, buf.getvalue()))
+        return self._in_thread(partial(self.write, path, buf.getvalue(), meta, headers))
 
-    def stat_file(  # type: ignore[override]
-        self,
-        path: str | PathLike[str],
-        info: MediaPipeline.SpiderInfo,
-    ) -> Deferred[StatInfo]:
-        return self._in_thread(partial(self._stat, path))
-
-    def locate(self, path: str | PathLike[str]) -> Path:
-        """Where a stored path is. Raises ValueError if that would be outside the folder."""
-        if ".." in str(path).split("/"):
-            raise ValueError(f"image path {str(path)!r} leads out of the store: file_path() must answer one without '..'")
-        return self._get_filesystem_path(path)
+    def stat_file(self, path: str | PathLike[str], info: MediaPipeline.SpiderInfo) -> Deferred[StatInfo]:
+        return self._in_thread(partial(self.stat, path))
 
     def read(self, path: str | PathLike[str]) -> bytes | None:
-        """The bytes of a stored file; None if there is none that can be read. Synchronous."""
-        try:
-            return self.locate(path).read_bytes()
-        except OSError:
-            return None
+        """The bytes of a stored file; None if there is none. Synchronous."""
+        return self._tried(partial(self._read, checked(path)))
 
-    def write(self, path: str | PathLike[str], data: bytes) -> None:
-        """Put a file in its place, whole. Synchronous; raises OSError."""
-        target = self.locate(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        part = target.parent / f".{secrets.token_hex(8)}.part"
-        try:
-            with part.open("xb") as file:
-                file.write(data)
-            part.replace(target)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
+    def write(
+        self,
+        path: str | PathLike[str],
+        data: bytes,
+        meta: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Put a file in its place, whole, with what is to be remembered of it (meta). Synchronous."""
+        text = {key: str(value) for key, value in (meta or {}).items()}
+        self._tried(partial(self._write, checked(path), data, text, dict(headers or {})))
 
-    def _stat(self, path: str | PathLike[str]) -> StatInfo:
-        target = self.locate(path)
+    def remember(self, path: str | PathLike[str], data: bytes, meta: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+        """Change what is remembered of a stored file whose bytes are `data`. Synchronous."""
+        self.write(path, data, meta, headers)
+
+    def stat(self, path: str | PathLike[str]) -> Stat:
+        """Whether a file is there: empty if not. Synchronous; raises nothing but ValueError."""
         try:
-            modified, data = target.stat().st_mtime, target.read_bytes()
-        except OSError:
-            return {}
-        return {"last_modified": modified, "checksum": hashlib.sha256(data).hexdigest()}
+            return self._tried(partial(self._stat, checked(path)))
+        except StoreError as error:
+            return {"trouble": str(error)}
+
+    def as_remembered(self, path: str, size: int) -> bool:
+        """Whether a stored size is still what is remembered of it, where that costs no request. Synchronous."""
+        return True
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to close
+        """Give back what the store holds: its connections."""
+
+    def errors(self) -> tuple[type[Exception], ...]:
+        return (OSError,)
+
+    @abstractmethod
+    def _read(self, path: str) -> bytes | None: ...
+
+    @abstractmethod
+    def _write(self, path: str, data: bytes, meta: dict[str, str], headers: dict[str, str]) -> None: ...
+
+    @abstractmethod
+    def _stat(self, path: str) -> Stat: ...
+
+    def _tried(self, work: Callable[[], _T]) -> _T:
+        try:
+            return work()
+        except self.errors() as error:
+            raise StoreError(f"{type(error).__name__}: {error}"[:_LONGEST_DETAIL]) from None
 
     def _in_thread(self, work: Callable[[], _T]) -> Deferred[_T]:
         # Scrapy's media pipelines want a Deferred here, not a future (`maybeDeferred` in `media_to_download`).
@@ -101,40 +143,104 @@ class AtomicFilesStore(FSFilesStore):
         return deferred_from_coro(run())
 
 
-def complete(
-    store: AtomicFilesStore, found: FileInfo, paths: dict[str, str], config: ImagesConfig
-) -> ImageInfo | Rejected | None:
-    """A stored image, with the sizes that it lacks (or has otherwise than config wants them) made now.
+class AtomicFilesStore(ImageStore, FSFilesStore):  # type: ignore[misc]  # answers Deferreds, as the stores of S3 and FTP
+    """A folder on disk. A file is written in `.parts`, brought to the disk, and renamed into its place.
 
-    paths: where each size belongs. Rejected: config would not keep it today. None: damaged, must be downloaded
-    again. Synchronous: reads, decodes and writes.
+    So neither a killed crawl nor a machine without power leaves half an image that the next crawl takes for a whole
+    one. What is remembered of `full/a.jpg` is in `kept/full/a.jpg.json`, and is believed while it is not older than the
+    image and tells its length. Raises OSError if the folder cannot be written.
     """
-    data = store.read(found["path"])
-    if not data:
-        return None
-    header = probe(data, config)
-    if isinstance(header, Rejected):
-        return header if header.outcome in _LASTING else None
-    variants = {size.name: _stored_variant(store, paths[size.name], size, header) for size in config.sizes}
-    missing = [size for size in config.sizes if variants[size.name] is None]
-    if missing:
-        picture = convert(data, config, missing)
-        if isinstance(picture, Rejected):
-            return picture if picture.outcome in _LASTING else None
-        for made in picture.variants:
-            store.write(paths[made.size], made.data)
-            variants[made.size] = variant_info(paths[made.size], made.width, made.height, made.format, made.data)
-    return describe(found, header, len(data), {name: known for name, known in variants.items() if known})
+
+    def __init__(self, basedir: str | PathLike[str]) -> None:
+        super().__init__(basedir)
+        self._parts = Path(self.basedir, ".parts")
+        self._whole(Path(self.basedir, ".parts", "try"), b"")
+        Path(self.basedir, ".parts", "try").unlink(missing_ok=True)
+        for part in self._parts.glob("*.part"):
+            with suppress(FileNotFoundError):  # of another crawl, which goes on meanwhile
+                if time.time() - part.stat().st_mtime > LEFT_BEHIND:
+                    part.unlink()
+
+    def locate(self, path: str | PathLike[str]) -> Path:
+        """Where a stored path is. Raises ValueError if that would be outside the folder."""
+        return self._get_filesystem_path(checked(path))
+
+    def remember(self, path: str | PathLike[str], data: bytes, meta: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+        self._tried(partial(self._whole, self.locate(kept_path(str(path))), str(meta[KEY]).encode()))
+
+    def as_remembered(self, path: str, size: int) -> bool:
+        try:
+            return self.locate(path).stat().st_size == size
+        except OSError:
+            return False
+
+    def _read(self, path: str) -> bytes | None:
+        try:
+            return self.locate(path).read_bytes()
+        except _NOT_THERE:
+            return None
+
+    def _write(self, path: str, data: bytes, meta: dict[str, str], headers: dict[str, str]) -> None:
+        self._whole(self.locate(path), data)
+        if KEY in meta:
+            self._whole(self.locate(kept_path(path)), meta[KEY].encode())
+
+    def _stat(self, path: str) -> Stat:
+        beside = self.locate(kept_path(path))
+        try:
+            written = beside.stat().st_mtime_ns
+        except _NOT_THERE:
+            written = 0
+        try:
+            image = self.locate(path).stat()
+        except _NOT_THERE:
+            return {}
+        text = beside.read_bytes().decode("ascii", "replace") if written >= image.st_mtime_ns else None
+        return stat_of(image.st_mtime, image.st_size, text)
+
+    def _whole(self, target: Path, data: bytes) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self._parts.mkdir(exist_ok=True)
+        part = self._parts / f"{secrets.token_hex(8)}.part"
+        try:
+            with part.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            try:
+                part.replace(target)
+            except OSError as error:
+                if error.errno != errno.EXDEV:
+                    raise
+                # A folder inside the store that is on another disk.
+                beside = target.parent / f".{part.name}"
+                shutil.move(part, beside)
+                beside.replace(target)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
 
 
-def _stored_variant(store: AtomicFilesStore, path: str, size: Size, original: Header) -> VariantInfo | None:
-    """A size that is stored as the settings want it now; None if it must be made."""
-    data = store.read(path)
-    header = probe(data, ImagesConfig()) if data else None
-    if data is None or not isinstance(header, Header):
-        return None
-    cut = plan(size, original.width, original.height)
-    wanted = (cut.box_width, cut.box_height, original.format if size.format == "keep" else size.format)
-    if (header.width, header.height, header.format) != wanted:
-        return None
-    return variant_info(path, header.width, header.height, header.format, data)
+def checked(path: str | PathLike[str]) -> str:
+    """A path in a store, which does not lead out of it and is one line of text: else ValueError."""
+    text = str(path)
+    if ".." in text.split("/"):
+        raise ValueError(f"image path {text!r} leads out of the store: file_path() must answer one without '..'")
+    if not text.isprintable():
+        raise ValueError(f"image path {text!r} has a control character: file_path() must answer one without")
+    return text
+
+
+def kept_path(path: str) -> str:
+    """Where a store without metadata keeps what it remembers of the image at a path."""
+    return f"kept/{path}.json"
+
+
+def stat_of(modified: float, size: int, text: str | None) -> Stat:
+    """What a store found (Unix seconds, bytes), with what it remembers (JSON), if that speaks of a file of this size."""
+    kept = read_kept(text)
+    if kept is None or kept.bytes != size:
+        return {"last_modified": modified, "size": size}
+    # The store's own time changes when a size is added; the image is as old as its download.
+    modified = min(modified, kept.fetched)
+    return {"last_modified": modified, "size": size, "checksum": kept.sha256, "kept": kept}

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy import signals
 from scrapy.exceptions import DontCloseSpider
 
+from scrapy_polite.agenda import wake_engine
+from scrapy_polite.mediainfo import ImageRejected
 from scrapy_polite.politeness import Politeness
 from scrapy_polite.queue import OriginQueue
 
@@ -106,7 +108,12 @@ class PutOff:
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not self._tasks:
+            wake_engine(self._crawler)  # It may be idle but for these, and would ask again in five seconds.
 
     async def _work_from_store(self, deferring: Deferring, pipeline: MediaPipeline) -> None:
         async def one(fingerprint: str, request: Request) -> None:
@@ -125,6 +132,8 @@ class PutOff:
         item = request.meta.pop(ITEM, None)
         try:
             await pipeline._process_request(request, pipeline.spiderinfo, item=item if item is not None else {})
+        except ImageRejected:
+            pass  # It has its line in the log, like any.
         except Exception as error:
             logger.info("An image of the last run was not kept: <%s>: %s", request.url, error)
 

@@ -11,7 +11,7 @@ import trustme
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "example_project"))
 
-pytest_plugins = ["postgres", "anystore"]
+pytest_plugins = ["postgres", "anystore", "image_crawls"]
 
 
 def certified(*protocols: str) -> ssl.SSLContext:

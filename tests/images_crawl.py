@@ -7,18 +7,24 @@ Out: items.json (as they left the pipelines), stats.json, log.txt, calls.json (w
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import gc
 import json
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from scrapy import Request, Spider
+import attrs
+from scrapy import Field, Item, Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess
-from twisted.internet.defer import Deferred, succeed
+from scrapy.pipelines.images import ImageException
+from scrapy.utils.trackref import live_refs
+from twisted.internet.defer import Deferred, fail, succeed
 
 from scrapy_polite.errors import NotNow
 from scrapy_polite.media import PoliteImagesPipeline
+from scrapy_polite.mediamemory import Results
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -28,6 +34,27 @@ if TYPE_CHECKING:
 FOLDER = Path(sys.argv[1])
 JOB = json.loads((FOLDER / "job.json").read_text())
 CALLS: list[list[str]] = []
+CALLED: set[str] = set()
+
+
+@dataclasses.dataclass
+class Dataclass:
+    photos: list[str]
+    found: list[Any] | None = None
+
+
+@attrs.define
+class Attrs:
+    photos: list[str]
+    found: list[Any] | None = None
+
+
+class Scraped(Item):
+    photos = Field()
+    found = Field()
+
+
+KINDS: dict[str, Any] = {"dict": dict, "dataclass": Dataclass, "attrs": Attrs, "item": Scraped}
 
 
 class Pages(Spider):
@@ -40,7 +67,7 @@ class Pages(Spider):
 
     def parse(self, response: Response) -> Iterator[Any]:
         for item in JOB["items"]:
-            yield dict(item)
+            yield KINDS[JOB.get("kind", "dict")](**item)
 
     async def tick(self) -> None:
         while True:
@@ -80,12 +107,69 @@ class FarStore:
         return succeed(fresh if path in JOB.get("stored", []) else {})
 
     def persist_file(self, path: str, buf: Any, info: Any, meta: Any = None, headers: Any = None) -> Deferred[None]:
+        if JOB.get("broken"):
+            return fail(ConnectionError("the store is away"))
         CALLS.append(["put", path, headers["Content-Type"], f"{meta['width']}x{meta['height']}"])
         return succeed(None)
 
 
 class Far(PoliteImagesPipeline):
     STORE_SCHEMES: ClassVar[dict[str, Any]] = {**PoliteImagesPipeline.STORE_SCHEMES, "far": FarStore}
+
+
+class Blurred(ImageException):
+    """A project's own."""
+
+
+class Choosy(PoliteImagesPipeline):
+    async def image_downloaded(self, response: Response, request: Request, info: Any, *, item: Any = None) -> str:
+        if "blurred" in request.url:
+            raise Blurred("too blurred")
+        if "bug" in request.url:
+            raise KeyError("bug")
+        return await super().image_downloaded(response, request, info, item=item)
+
+    def item_completed(self, results: Any, item: Any, info: Any) -> Any:
+        item["failed"] = [f"{type(result.value).__name__}: {result.value}" for ok, result in results if not ok]
+        return super().item_completed(results, item, info)
+
+
+class Chosen(PoliteImagesPipeline):
+    """One for which there are settings of its own."""
+
+
+class Watched(PoliteImagesPipeline):
+    """Notes which of its methods are called."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in JOB.get("hooks", ()):
+            CALLED.add(name)
+        return super().__getattribute__(name)
+
+
+class Few(PoliteImagesPipeline):
+    """Remembers few images, and says at the end what it holds: objects of Scrapy's are counted by Scrapy."""
+
+    class SpiderInfo(PoliteImagesPipeline.SpiderInfo):
+        def __init__(self, spider: Spider) -> None:
+            super().__init__(spider)
+            self.downloaded = Results(JOB["remembers"])
+
+    most = 0
+
+    def item_completed(self, results: Any, item: Any, info: Any) -> Any:
+        self.most = max(self.most, len(info.downloaded))
+        return super().item_completed(results, item, info)
+
+    def close_spider(self) -> None:
+        info = self.spiderinfo
+        held = {"most": self.most, "downloading": len(info.downloading), "waiting": len(info.waiting)}
+        held["pictures"] = len(self._pictures)
+        gc.collect()
+        for cls, alive in live_refs.items():
+            held[cls.__name__] = len(alive)
+        (FOLDER / "held.json").write_text(json.dumps(held))
+        super().close_spider()
 
 
 class SayNotNow:
@@ -114,3 +198,4 @@ if __name__ == "__main__":
     process.crawl(Pages)
     process.start()
     (FOLDER / "calls.json").write_text(json.dumps(CALLS))
+    (FOLDER / "called.json").write_text(json.dumps(sorted(CALLED)))

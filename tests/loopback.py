@@ -48,7 +48,8 @@ class Arrival:
 class Answer:
     body: bytes = PAGE
     status: int = 200
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, str | None] = field(default_factory=dict)
+    """None: not sent."""
     close: bool = False
     wait: float = 0.0
 
@@ -151,7 +152,7 @@ class Server(Listening):
                 if answer.wait:
                     time.sleep(answer.wait)
                 head = {"Content-Length": str(len(answer.body)), "Content-Type": "text/html", **answer.headers}
-                lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
+                lines = "".join(f"{name}: {value}\r\n" for name, value in head.items() if value is not None)
                 connection.sendall(f"HTTP/1.1 {answer.status} OK\r\n{lines}\r\n".encode() + answer.body)
                 if answer.close:
                     return

@@ -24,6 +24,7 @@ DIST_OF = {
     "ada_url": "ada-url",
     "ahocorasick_rs": "ahocorasick-rs",
     "dns": "dnspython",
+    "google": "google-cloud-storage",
     "OpenSSL": "pyopenssl",
     "presidio_analyzer": "presidio-analyzer",
     "zope": "zope.interface",
@@ -149,8 +150,9 @@ def test_every_reason_of_a_refusal_is_documented() -> None:
 
 def test_every_outcome_of_an_image_is_documented() -> None:
     from scrapy_polite.images.policy import OUTCOMES
+    from scrapy_polite.mediafailures import OUTCOMES as WITHOUT_BYTES
 
-    assert set(first_column(page("stats.md"), "The outcomes:")) == {*OUTCOMES, "deferred"}
+    assert set(first_column(page("stats.md"), "The outcomes:")) == {*OUTCOMES, *WITHOUT_BYTES}
 
 
 def test_the_kinds_of_refusals_and_their_waits_are_documented() -> None:

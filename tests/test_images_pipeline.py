@@ -2,24 +2,20 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import io
-import json
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from image_crawls import Crawl, Server, encode, files
 from PIL import Image
 from poison_image import POISON
 
-from scrapy_polite.media import Backlog
+from scrapy_polite.backlog import Backlog
 from scrapy_polite.mediastore import AtomicFilesStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
 SIZES = {
     "small": {"width": 60, "height": 60, "format": "webp"},
@@ -27,76 +23,9 @@ SIZES = {
 }
 
 
-def encode(image: Image.Image, kind: str, **options: object) -> bytes:
-    buffer = io.BytesIO()
-    image.save(buffer, kind, **options)
-    return buffer.getvalue()
-
-
-class Server(ThreadingHTTPServer):
-    """Images on loopback; remembers what was asked for."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.bodies: dict[str, bytes] = {}
-        self.asked: list[str] = []
-
-    def put(self, path: str, body: bytes) -> str:
-        self.bodies[path] = body
-        return f"http://127.0.0.1:{self.server_port}{path}"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def do_GET(self) -> None:
-        self.server.asked.append(self.path)
-        body = self.server.bodies.get(self.path)
-        self.send_response(200 if body is not None else 404)
-        self.send_header("Content-Length", str(len(body or b"")))
-        self.end_headers()
-        self.wfile.write(body or b"")
-
-    def log_message(self, *args: object) -> None: ...
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    server = Server()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-class Crawl:
-    """One crawl in its own process, and what came of it."""
-
-    def __init__(self, folder: Path, items: list[dict[str, Any]], settings: dict[str, Any], **job: object) -> None:
-        folder.mkdir(exist_ok=True)
-        (folder / "job.json").write_text(json.dumps({"items": items, "settings": settings, **job}))
-        script = Path(__file__).with_name("images_crawl.py")
-        run = subprocess.run([sys.executable, script, folder], capture_output=True, text=True, timeout=120)
-        assert run.returncode == 0, run.stderr
-        self.log = (folder / "log.txt").read_text()
-        self.items: list[dict[str, Any]] = json.loads((folder / "items.json").read_text() or "[]")
-        self.stats: dict[str, Any] = json.loads((folder / "stats.json").read_text())
-        self.calls: list[list[str]] = json.loads((folder / "calls.json").read_text())
-
-    @property
-    def outcomes(self) -> dict[str, int]:
-        return {key.rpartition("/")[2]: n for key, n in self.stats.items() if key.startswith("polite/images/")}
-
-
 @pytest.fixture
 def photo() -> bytes:
     return encode(Image.effect_noise((300, 200), 60).convert("RGB"), "jpeg")
-
-
-def files(folder: Path) -> set[str]:
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
 def shape(path: Path) -> tuple[int, int]:
@@ -151,7 +80,7 @@ def test_images_are_kept_as_they_came_with_their_sizes_and_bad_ones_cost_a_line_
     }
     crawl = Crawl(tmp_path / "run", [{"title": "A house", "image_urls": links}], settings)
 
-    assert crawl.outcomes == {"ok": 2, **dict.fromkeys(bad, 1)}
+    assert crawl.outcomes == {"ok": 2, **dict.fromkeys(bad, 1), "http_error": 1}
     assert "Traceback" not in crawl.log
     for outcome in bad:
         assert [f"Image not kept ({outcome}): <{links[0][:17]}" in line for line in crawl.log.splitlines()].count(True) == 1
@@ -166,6 +95,7 @@ def test_images_are_kept_as_they_came_with_their_sizes_and_bad_ones_cost_a_line_
         "height": 200,
         "format": "jpeg",
         "bytes": len(photo),
+        "frames": 1,
     }
     assert {size: (v["width"], v["height"], v["format"]) for size, v in first["variants"].items()} == {
         "small": (60, 40, "webp"),
@@ -180,7 +110,8 @@ def test_images_are_kept_as_they_came_with_their_sizes_and_bad_ones_cost_a_line_
     store = tmp_path / "store"
     assert (store / first["path"]).read_bytes() == photo
     assert (store / second["path"]).read_bytes() == logo
-    assert files(store) == {image["path"] for image in (first, second)} | {
+    images = {image["path"] for image in (first, second)}
+    assert files(store) == images | {f"kept/{path}.json" for path in images} | {
         variant["path"] for image in (first, second) for variant in image["variants"].values()
     }
     for image in (first, second):
@@ -252,7 +183,7 @@ def test_a_project_with_its_own_subclass_fields_and_thumbs_goes_on_as_before(
             assert (store / f"{item['agent']}/{n}.img").read_bytes() == photo + item["agent"].encode()
             assert shape(store / f"thumbs/thumb/{name(url)}.jpg") == (50, 33)
     too_small = Crawl(tmp_path / "run2", items, {**settings, "NAMEDBYITEM_IMAGES_MIN_WIDTH": 301}, pipeline="NamedByItem")
-    assert too_small.outcomes == {"too_small": 4}
+    assert too_small.outcomes == {"too_small": 4, "failed": 1}
 
 
 def test_a_name_that_leads_out_of_the_store_is_refused(tmp_path: Path, server: Server, photo: bytes) -> None:
