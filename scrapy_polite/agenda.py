@@ -291,7 +291,7 @@ class Agenda:
         if len(self._bench.loans) > 2 * len(self._crawler.engine.downloader.active) + UNSWEPT:
             self._sweep(now)
         while True:
-            choice = self._bench.choose(now)
+            choice = self._bench.choose_early(now) if self._is_full() else self._bench.choose(now)
             if not isinstance(choice, Choice):
                 # What is given back only makes somebody due sooner: it is looked for when nobody is.
                 if self._sweep(now):
@@ -341,6 +341,11 @@ class Agenda:
     def _take(self, site: str, request: Request, source: Hashable) -> None:
         self._bench.take(site, source, request, self._estimates.of(request, site), time.monotonic())
 
+    def _is_full(self) -> bool:
+        """Whether the engine takes nothing from the scheduler before pages have left the scraper, which may wait for images."""
+        slot = self._crawler.engine.scraper.slot
+        return slot is not None and slot.needs_backout()
+
     def _has_room(self) -> bool:
         engine = self._crawler.engine
         if engine.paused:
@@ -379,6 +384,8 @@ class Agenda:
         self._timer = None
         if not self._closing and self._choose() is not None:
             wake_engine(self._crawler)
+            if self._waiting:
+                self._wake_in(ENTER_WITHIN)  # The engine may have become full, and not ask.
 
 
 def wake_engine(crawler: Crawler) -> None:

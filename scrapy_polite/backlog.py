@@ -1,10 +1,27 @@
-"""How many bytes of images may lie in memory between their download and their store."""
+"""How much of what waits may lie in memory: images between their download and their store, and pages for their images."""
 
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING, Final
 
-__all__ = ["Backlog"]
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+__all__ = ["Backlog", "bound_pages"]
+
+PAGES: Final = 2_000
+"""Pages that may wait for the images of their items. Each takes some 100 KB beside its body and 5 KB for each image, as Scrapy
+makes CONCURRENT_ITEMS (100) tasks for it and keeps them; it counts the body alone, and 1 KB of that if it is shorter."""
+
+
+def bound_pages(crawler: Crawler) -> None:
+    """See to it that no more than so many are in the scraper, whatever the limit on their bytes: beyond it the engine takes no
+    further request until some have left."""
+    scraper = getattr(crawler.engine, "scraper", None)
+    slot = getattr(scraper, "slot", None)
+    if slot is not None:
+        slot.MIN_RESPONSE_SIZE = max(slot.MIN_RESPONSE_SIZE, slot.max_active_size // PAGES)
 
 
 class Backlog:

@@ -23,7 +23,7 @@ from scrapy.pipelines.images import ImageException, ImagesPipeline
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import ensure_awaitable
 
-from scrapy_polite.backlog import Backlog
+from scrapy_polite.backlog import Backlog, bound_pages
 from scrapy_polite.errors import NotNow
 from scrapy_polite.images import convert as vips
 from scrapy_polite.images.plan import original_path, variant_path
@@ -111,6 +111,7 @@ class PoliteImagesPipeline(ImagesOfItems):
                 f"twisted.internet.asyncioreactor.AsyncioSelectorReactor, which {type(self).__name__} needs"
             )
         super().open_spider()
+        bound_pages(self.crawler)
 
     def close_spider(self) -> None:
         super().close_spider()

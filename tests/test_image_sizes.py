@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from scrapy_polite.naming import Target, parse
 from scrapy_polite.naming.imagesizes import Shown, shown_by
@@ -132,3 +135,51 @@ def test_a_bound_of_nothing_is_none() -> None:
     assert (shown(f"{base}/200x0").width, shown(f"{base}/200x0").height) == (200, math.inf)
     assert shown(f"{base}/0x0").width == math.inf
     assert shown(f"https://hearth.imgix.net/1.jpg?w={'9' * 5000}").width == math.inf
+
+
+HOSTS = ["hearth.imgix.net", "res.cloudinary.com/hearth", "ik.imagekit.io/hearth", "cdn.shopify.com/s/files/1/1/1", "wsrv.nl"]
+PIECES = st.one_of(
+    st.text(max_size=12),
+    st.sampled_from(
+        [
+            "w_",
+            "h=",
+            "dpr=1e9",
+            "dpr_0",
+            "w=0",
+            f"w_{'9' * 400}",
+            "x",
+            "0x0",
+            "_1x1.jpg",
+            "rs:fit:",
+            "s::",
+            "tr:",
+            "unsafe",
+            "/",
+            "?",
+            "&",
+        ]
+    ),
+    st.sampled_from(
+        ["image/upload", "cdn-cgi/image", "_next/image?url=", "plain/http://a.example/b", "fit-in", "%2F", "#", "@png"]
+    ),
+)
+
+
+@settings(deadline=None)
+@given(st.sampled_from([*HOSTS, "shop.example"]), st.lists(PIECES, max_size=8), st.sampled_from(["/", "", ","]))
+def test_whatever_a_page_gives_is_told_and_shows_itself(host: str, pieces: list[str], between: str) -> None:
+    target = parse(f"https://{host}/{between.join(pieces)}")
+    if isinstance(target, Target):
+        found = shown_by(target)
+        assert found.covers(found)
+        assert found.width > 0
+        assert found.height > 0
+
+
+def test_a_url_as_long_as_a_page_is_read_in_no_time() -> None:
+    began = time.process_time()
+    for piece in ("w_1,", "_1x", "tr:", "/x", "&w=1", "@", "%2F", "fl_lossy."):
+        shown(f"https://hearth.imgix.net/{piece * 7_000}.jpg")
+        shown(f"https://shop.example/unsafe/{piece * 7_000}/https://a.example/1.jpg")
+    assert time.process_time() - began < 5.0

@@ -217,3 +217,42 @@ def test_a_slow_store_lets_no_more_come_than_there_is_room_for(tmp_path: Path) -
     # Those that were in the downloader when there was no room any more have come as well.
     assert done.stats["most"] <= 400_000 + 3 * len(body)
     assert "Traceback" not in done.log
+
+
+MANY = """
+import asyncio
+from scrapy_polite import backlog
+backlog.PAGES = 20
+class Spider(TestSpider):
+    most = 0
+    async def start(self):
+        self.looking = asyncio.ensure_future(self.look())
+        for n in range(60):
+            yield scrapy.Request("{url}/" + str(n))
+    async def look(self):
+        while True:
+            slot = self.crawler.engine.scraper.slot
+            self.most = max(self.most, len(slot.active) + len(slot.queue))
+            await asyncio.sleep(0.005)
+    def parse(self, response):
+        yield {{"image_urls": [response.url + str(m) + ".png" for m in range(2)]}}
+    def closed(self, reason):
+        self.looking.cancel()
+        self.crawler.stats.set_value("most", self.most)
+"""
+
+
+def test_no_more_pages_wait_for_their_images_than_there_is_memory_for_however_short_they_are(tmp_path: Path) -> None:
+    with Server(lambda arrival: Answer(picture()) if "png" in arrival.path else Answer()) as server:
+        settings: dict[str, Any] = ports(server) | {
+            "IMAGES_STORE": str(tmp_path / "images"),
+            "POLITE_SITE_RATE": 200,
+            "POLITE_ORIGIN_RATE": 200,
+            "POLITE_COSTS": {"image": 4, "page": 1},
+            "CONCURRENT_REQUESTS": 4,
+        }
+        done = crawl(MANY.format(url=server.url), tmp_path, **settings)
+    assert done.stats["item_scraped_count"] == 60, done.log
+    assert done.stats["polite/images/ok"] == 120
+    # Those that were in the downloader when the last came that there was room for.
+    assert 10 < done.stats["most"] <= 21 + 4

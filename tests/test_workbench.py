@@ -49,6 +49,27 @@ def test_an_early_source_is_served_while_the_site_is_gated() -> None:
     assert found.choose(1.0) == Choice("site:a", "turns")
 
 
+def test_early_sources_are_served_alone_while_nobody_takes_what_the_others_hold() -> None:
+    found = bench("site:a", "site:b", caps={"origin:o": 2})
+    assert found.choose_early(0.0) is None
+    found.stand("site:b", "turns", early=True)
+    found.stand("site:b", "robots", early=True)
+    assert chosen(found, 0.0) == "site:a", "others come first, and would hide them"
+    for loan in ("r1", "r2"):
+        choice = found.choose_early(0.0 if loan == "r1" else 2.0)
+        assert isinstance(choice, Choice)
+        assert choice.site == "site:b"
+        found.leave("site:b", choice.source)
+        found.take("site:b", choice.source, loan, {"site:b": 2.0} if loan == "r1" else {}, 0.0)
+        if loan == "r1":
+            assert found.choose_early(0.5) == 1.5
+    assert found.choose_early(9.0) is None
+    found.stand("site:b", "turns", early=True)
+    assert found.choose_early(9.0) is None, "as many are in flight as may be"
+    found.left("r1", 9.0)
+    assert found.choose_early(9.0) == Choice("site:b", "turns")
+
+
 def test_a_site_that_was_served_waits_for_its_own_limit_and_others_go_on() -> None:
     found = bench("site:a", "site:b")
     first = chosen(found, 0.0)

@@ -18,87 +18,16 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import math
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+from scrapy_polite.limits.benchparts import NEVER, Choice, Key, Loan, Origin, Site
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Mapping, Sequence
 
 __all__ = ["Choice", "Workbench"]
 
-_NEVER: Final = math.inf
 _NOTHING: Final[Mapping[str, float]] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """``site`` may send now, and ``source`` is whose turn it is among those that hold something for it."""
-
-    site: str
-    source: Hashable
-
-
-@dataclass(slots=True, eq=False)
-class _Key:
-    """One limit as this process sees it."""
-
-    base: float = 0.0
-    out: float = 0.0
-    estimate: float = 0.0
-    told: float = 0.0
-    """What holds and other processes have said: no refund of ours goes below it."""
-    early: float = 0.0
-    """Seconds before it is due in which the requests go that have it as their site's own."""
-
-    def settle(self, now: float) -> None:
-        base = self.base
-        self.estimate = (max(now, base)) + self.out if self.out > 1e-9 else base
-
-
-@dataclass(slots=True, eq=False)
-class _Origin:
-    """What sites share: its limit, and the sites in the order of their due times."""
-
-    name: str
-    key: _Key
-    cap: float = _NEVER
-    in_flight: int = 0
-    heap: list[tuple[float, int, _Site]] = field(default_factory=list)
-    at: float = _NEVER
-    """The time of the only heap entry that counts; others are stale."""
-
-
-@dataclass(slots=True, eq=False)
-class _Site:
-    name: str
-    keys: tuple[str, ...]
-    own: tuple[_Key, ...]
-    """The limits of ``keys`` but for the last, which is the origin's."""
-    origin: _Origin
-    early: float = 0.0
-    """As a key's, of the origin's: others there may have no burst."""
-    cap: float = _NEVER
-    gated: bool = True
-    in_flight: int = 0
-    sources: dict[Hashable, bool] | None = None
-    """Source -> whether it is served while the site is gated; in the order of their turns."""
-    at: float = _NEVER
-    """As an origin's."""
-
-    def source(self) -> Hashable | None:
-        if self.sources:
-            for source, early in self.sources.items():
-                if early or not self.gated:
-                    return source
-        return None
-
-
-@dataclass(slots=True)
-class _Loan:
-    site: _Site
-    origin: _Origin
-    lent: Mapping[str, float]
 
 
 class Workbench:
@@ -107,12 +36,13 @@ class Workbench:
 
     def __init__(self, lead: float) -> None:
         self._lead = lead
-        self._keys: dict[str, _Key] = {}
-        self._sites: dict[str, _Site] = {}
-        self._origins: dict[str, _Origin] = {}
-        self._heap: list[tuple[float, int, _Origin]] = []
-        self._loans: dict[Hashable, _Loan] = {}
+        self._keys: dict[str, Key] = {}
+        self._sites: dict[str, Site] = {}
+        self._origins: dict[str, Origin] = {}
+        self._heap: list[tuple[float, int, Origin]] = []
+        self._loans: dict[Hashable, Loan] = {}
         self._order = itertools.count()
+        self._early_sites: dict[str, Site] = {}
 
     # -- who waits
 
@@ -120,7 +50,7 @@ class Workbench:
         """Know the site. True when it is new here: it is gated until :meth:`open`."""
         new = site not in self._sites
         if new:
-            self._sites[site] = _Site(site, (site,), (), self._origin(site), self._lead)
+            self._sites[site] = Site(site, (site,), (), self._origin(site), self._lead)
         return new
 
     def stand(self, site: str, source: Hashable, *, early: bool = False) -> bool:
@@ -133,6 +63,8 @@ class Workbench:
             return new
         else:
             found.sources[source] = early
+        if early:
+            self._early_sites[site] = found
         self._queue(found)
         return new
 
@@ -140,7 +72,8 @@ class Workbench:
         """``source`` holds nothing for ``site`` any more."""
         found = self._sites.get(site)
         if found is not None and found.sources:
-            found.sources.pop(source, None)
+            if found.sources.pop(source, None) and not any(found.sources.values()):
+                self._early_sites.pop(site, None)
             if not found.sources:
                 found.sources = None
 
@@ -156,8 +89,8 @@ class Workbench:
             key.early = self._early(name, slack)
         found.origin = self._origin(found.keys[-1])
         found.early = self._early(found.keys[-1], slack)
-        found.cap = min((caps[key] for key in keys[:-1] if key in caps), default=_NEVER)
-        found.origin.cap = caps.get(keys[-1], _NEVER)
+        found.cap = min((caps[key] for key in keys[:-1] if key in caps), default=NEVER)
+        found.origin.cap = caps.get(keys[-1], NEVER)
         self._again(found)
 
     def open(self, site: str) -> None:
@@ -193,6 +126,21 @@ class Workbench:
             return Choice(site.name, source)
         return None
 
+    def choose_early(self, now: float) -> Choice | float | None:
+        """As :meth:`choose`, among the early sources alone: while nobody takes what the others hold. O(n) in the number of the
+        sites that have one."""
+        first, least = None, NEVER
+        for site in self._early_sites.values():
+            if site.origin.in_flight < site.origin.cap:
+                ready = max(self._site_ready(site), site.origin.key.estimate - site.early)
+                if ready < least:
+                    first, least = site, ready
+        if first is None:
+            return None
+        if least > now:
+            return least - now
+        return Choice(first.name, next(source for source, early in (first.sources or {}).items() if early))
+
     def first(self) -> str | None:
         """The site that :meth:`choose` has just spoken of."""
         return self._heap[0][2].heap[0][2].name if self._heap else None
@@ -200,7 +148,7 @@ class Workbench:
     def take(self, site: str, source: Hashable, loan: Hashable, lent: Mapping[str, float], now: float) -> None:
         """The chosen request goes: ``lent`` are seconds per key, under the name ``loan`` until it is booked or has left."""
         found = self._sites[site]
-        self._loans[loan] = _Loan(found, found.origin, lent)
+        self._loans[loan] = Loan(found, found.origin, lent)
         for name, seconds in lent.items():
             key = self._key(name)
             key.out += seconds
@@ -298,25 +246,25 @@ class Workbench:
 
     # -- inside
 
-    def _key(self, name: str) -> _Key:
+    def _key(self, name: str) -> Key:
         found = self._keys.get(name)
         if found is None:
-            found = self._keys[name] = _Key(early=self._lead)
+            found = self._keys[name] = Key(early=self._lead)
         return found
 
     def _early(self, name: str, slack: Mapping[str, float]) -> float:
         return self._lead + slack[name] if name in slack else self._lead
 
-    def _origin(self, name: str) -> _Origin:
+    def _origin(self, name: str) -> Origin:
         found = self._origins.get(name)
         if found is None:
-            found = self._origins[name] = _Origin(name, self._key(name))
+            found = self._origins[name] = Origin(name, self._key(name))
         return found
 
-    def _site_ready(self, site: _Site) -> float:
+    def _site_ready(self, site: Site) -> float:
         # An open site serves all of its sources, so there is no need to look for one: this is asked most of all.
         if site.in_flight >= site.cap or not site.sources or (site.gated and site.source() is None):
-            return _NEVER
+            return NEVER
         ready = 0.0
         for key in site.own:
             due = key.estimate - key.early
@@ -324,13 +272,13 @@ class Workbench:
                 ready = due
         return ready
 
-    def _ready(self, origin: _Origin) -> float:
+    def _ready(self, origin: Origin) -> float:
         """When the origin's first site may go, the origin's own limit and its requests in flight considered.
 
         A side effect tidies the top of its heap, so that after an answer below infinity ``heap[0]`` is that site.
         """
         if origin.in_flight >= origin.cap:
-            return _NEVER
+            return NEVER
         heap = origin.heap
         while heap:
             at, _, site = heap[0]
@@ -343,41 +291,41 @@ class Workbench:
                 self._enter_site(site, origin, ready)
             else:
                 heapq.heappop(heap)
-        return _NEVER
+        return NEVER
 
-    def _enter_site(self, site: _Site, origin: _Origin, ready: float) -> None:
+    def _enter_site(self, site: Site, origin: Origin, ready: float) -> None:
         site.at = ready
-        if ready < _NEVER:
+        if ready < NEVER:
             heapq.heappush(origin.heap, (ready, next(self._order), site))
 
-    def _enter(self, origin: _Origin, ready: float) -> None:
+    def _enter(self, origin: Origin, ready: float) -> None:
         origin.at = ready
-        if ready < _NEVER:
+        if ready < NEVER:
             heapq.heappush(self._heap, (ready, next(self._order), origin))
 
-    def _queue(self, site: _Site) -> None:
+    def _queue(self, site: Site) -> None:
         """Something about the site has changed: enter it anew, and its origin where that makes it ready sooner."""
         ready = self._site_ready(site)
         if ready < site.at:
             self._enter_site(site, site.origin, ready)
         self._wake(site.origin)
 
-    def _again(self, site: _Site) -> None:
-        site.at = _NEVER
+    def _again(self, site: Site) -> None:
+        site.at = NEVER
         self._queue(site)
 
-    def _changed(self, loan: _Loan) -> None:
+    def _changed(self, loan: Loan) -> None:
         # Where it is due later now its entry stays, and is put right when it comes to the top.
         self._queue(loan.site)
         if loan.origin is not loan.site.origin:
             self._wake(loan.origin)
 
-    def _wake(self, origin: _Origin) -> None:
+    def _wake(self, origin: Origin) -> None:
         ready = self._ready(origin)
         if ready < origin.at:
             self._enter(origin, ready)
 
-    def _repay(self, loan: _Loan, now: float) -> None:
+    def _repay(self, loan: Loan, now: float) -> None:
         for name, seconds in loan.lent.items():
             key = self._keys[name]
             key.out = max(0.0, key.out - seconds)
