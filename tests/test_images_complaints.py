@@ -38,6 +38,17 @@ IN_FLIGHT = 8
 """Requests to one host at once, by Scrapy's default."""
 STOCK = "scrapy.pipelines.images.ImagesPipeline"
 NEWER = tuple(map(int, scrapy.__version__.split(".")[:2])) > (2, 19)
+ADDED = {
+    "ADDONS": {"scrapy_polite.Addon": 300},
+    "USER_AGENT": "tests (+mailto:tests@example.org)",
+    "POLITE_ALLOW_NETWORKS": ["127.0.0.0/8"],
+    "POLITE_STORE": "memory:",
+    "POLITE_LEDGER": None,
+    "POLITE_SITE_RATE": 1_000,
+    "POLITE_ORIGIN_RATE": 1_000,
+    "POLITE_PACE": False,
+}
+"""The whole add-on, with limits that are never reached."""
 RED, GREEN, BLUE, YELLOW = (220, 30, 30), (30, 160, 60), (30, 60, 200), (230, 210, 40)
 
 
@@ -156,6 +167,11 @@ def both(host: Server, tmp_path_factory: pytest.TempPathFactory) -> Both:
     return Both(made("scrapy_polite.media.PoliteImagesPipeline"), made(STOCK))
 
 
+def pictures(store: Path) -> set[str]:
+    """What is stored, without the notes that the store makes for itself."""
+    return {name for name in files(store) if not name.endswith(".json")}
+
+
 def furthest(one: Image.Image, other: Image.Image) -> int:
     """The largest difference of one band of one pixel."""
     bands = ImageChops.difference(one.convert("RGB"), other.convert("RGB")).getextrema()
@@ -254,7 +270,7 @@ def test_5_an_animation_never_becomes_a_still_picture_in_silence(host: Server, t
 
     for name, images in {"default": {}, "reject": {"animation": "reject", "max_frames": 9}}.items():
         crawl, store = crawled(name, **images)
-        assert (crawl.outcomes, files(store)) == ({"too_many_frames": 1}, set())
+        assert (crawl.outcomes, pictures(store)) == ({"too_many_frames": 1}, set())
         assert "Image not kept (too_many_frames)" in crawl.log
 
     for name, images, moving in [("first", {"animation": "first", "max_frames": 3}, 1), ("keep", {"animation": "keep"}, 3)]:
@@ -273,13 +289,17 @@ def test_5_an_animation_never_becomes_a_still_picture_in_silence(host: Server, t
 # Memory and time
 
 
-@pytest.mark.parametrize("pipeline", ["PoliteSlow", "StockSlow"])
-def test_7_while_the_store_does_not_move_no_more_than_the_budget_waits(host: Server, tmp_path: Path, pipeline: str) -> None:
+@pytest.mark.parametrize(("pipeline", "added"), [("PoliteSlow", True), ("PoliteSlow", False), ("StockSlow", False)])
+def test_7_while_the_store_does_not_move_no_more_than_the_budget_waits(
+    host: Server, tmp_path: Path, pipeline: str, added: bool
+) -> None:
     """A slow store has all of a crawl's images in memory (Scrapy #482, #4620, #3880)."""
     picture = WHOLE["photo.jpg"]
     bodies = [picture + bytes(BODY - len(picture) - 1) + bytes((number,)) for number in range(BODIES)]
     items = [{"image_urls": [host.put(f"/large/{number}.jpg", body)]} for number, body in enumerate(bodies)]
-    settings = {"IMAGES_STORE": "slow://far/", "DOWNLOAD_WARNSIZE": 0}
+    settings: dict[str, Any] = {"IMAGES_STORE": "slow://far/", "DOWNLOAD_WARNSIZE": 0}
+    if added:
+        settings |= {**ADDED, "POLITE_ALLOW_PORTS": [host.server_port]}
     crawl = Crawl(tmp_path / "run", items, settings, pipeline=f"image_pipelines.{pipeline}")
     assert [len(item["images"]) for item in crawl.items] == [1] * len(bodies)
     held = crawl.stats["watched/held"]
@@ -320,7 +340,7 @@ def test_19_a_crawl_of_bombs_refuses_each_by_its_header_and_needs_no_memory(host
     exploding, crawl = peak("bombs", list(every.values()))
     assert before.outcomes == {"ok": len(every)}
     assert crawl.outcomes == {"too_many_pixels": len(every) - 1, "too_many_frames": 1}
-    assert files(tmp_path / "bombs") == set()
+    assert pictures(tmp_path / "bombs") == set()
     assert exploding - harmless < 60_000
 
 
@@ -347,7 +367,7 @@ def test_13_images_of_one_name_do_not_overwrite_each_other(host: Server, tmp_pat
     assert [(tmp_path / "store" / found[link]["path"]).read_bytes() for link in links] == bodies
     paths = [found[link]["path"] for link in links] + [found[link]["variants"]["thumb"]["path"] for link in links]
     # Not even where the file system takes A and a for the same.
-    assert len({path.lower() for path in paths}) == len(paths) == len(files(tmp_path / "store"))
+    assert len({path.lower() for path in paths}) == len(paths) == len(pictures(tmp_path / "store"))
 
 
 def test_13_originals_and_sizes_are_named_by_the_item(host: Server, tmp_path: Path) -> None:
@@ -363,7 +383,7 @@ def test_13_originals_and_sizes_are_named_by_the_item(host: Server, tmp_path: Pa
             assert (image["status"], *paths) == (status, f"{item['id']}/original.img", f"{item['id']}/thumb.jpg")
     store = tmp_path / "store"
     assert [(store / f"flat-{number}/original.img").read_bytes()[-1] for number in range(3)] == [0, 1, 2]
-    assert len(files(store)) == 6
+    assert len(pictures(store)) == 6
 
 
 def test_14_a_machine_without_md5_crawls_images_twice(host: Server, tmp_path: Path) -> None:
@@ -409,7 +429,7 @@ def test_20_the_content_decides_what_is_read_and_only_five_formats_are(host: Ser
     settings = {"IMAGES_STORE": str(tmp_path / "store"), "IMAGES_THUMBS": {"thumb": [60, 60]}}
     crawl = Crawl(tmp_path / "run", [{"image_urls": links}], settings)
     assert crawl.outcomes == {"unsupported": len(unsafe)}
-    assert (crawl.items[0]["images"], files(tmp_path / "store")) == ([], set())
+    assert (crawl.items[0]["images"], pictures(tmp_path / "store")) == ([], set())
     assert "Traceback" not in crawl.log
     stock = Crawl(tmp_path / "run-stock", [{"image_urls": links}], {"IMAGES_STORE": str(tmp_path / "stock")}, pipeline=STOCK)
     fault("tiff.jpg" in {image["url"].rpartition("/")[2] for image in stock.items[0]["images"]})
