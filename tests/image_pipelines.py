@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 BODY = 4 * 1024 * 1024
 """Bytes of every body for the slow store. What Scrapy's pipeline stores is not what it was given, and has another length."""
-BODIES = 36
+BODIES = 44
 QUIET = 1.5
 """Seconds without a download after which the slow store moves again."""
 

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 BUDGET = 64 * 1024 * 1024
 """Bytes of bodies that may wait for the store."""
-IN_FLIGHT = 8
-"""Requests to one host at once, by Scrapy's default."""
+IN_FLIGHT = 16
+"""Requests at once, by Scrapy's default."""
 STOCK = "scrapy.pipelines.images.ImagesPipeline"
 NEWER = tuple(map(int, scrapy.__version__.split(".")[:2])) > (2, 19)
 ADDED = {
