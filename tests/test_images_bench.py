@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import sys
 from dataclasses import replace
@@ -12,6 +13,8 @@ from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.images import OURS as POLITE
+from benchmarks.images import STOCK, Bench
 from benchmarks.imaging import bombs, judging
 from benchmarks.imaging.judging import Crawled, Making, Refused
 from scrapy_polite.images import Header, Picture, images_from
@@ -19,7 +22,7 @@ from scrapy_polite.images.convert import convert, probe
 
 OURS = Making(cpu=75, wall=80, base=40, peak=110, bytes=100_000)
 SCRAPY = replace(OURS, cpu=301, peak=221)
-CRAWLED = Crawled("ours", gap=20, p99=5, machine=10, seconds=5, base=100, peak=200, exact=40, of=40)
+CRAWLED = Crawled("ours", gap=20, own=10, p99=5, machine=10, seconds=5, base=100, peak=200, exact=40, of=40)
 REFUSED = Refused("too_many_pixels", ms=1, mb=2)
 
 
@@ -56,6 +59,19 @@ def test_each_bomb_must_be_refused_soon_and_with_little() -> None:
     assert met(judging.refusing({**good, "b": [replace(REFUSED, said="DecompressionBombError")]})) == [False, True, True]
     assert met(judging.refusing({**good, "b": [replace(REFUSED, ms=51)] * 2 + [REFUSED]})) == [True, False, True]
     assert met(judging.refusing({**good, "b": [replace(REFUSED, mb=61), REFUSED, REFUSED]})) == [True, True, False]
+
+
+def test_what_others_do_is_judged_by_the_same_measure_and_fails(tmp_path: Path) -> None:
+    bench = Bench(argparse.Namespace(short=True, json=None, rounds=1, images=1), tmp_path)
+    stock, ours = (bench.crawled(name, 3, pipeline, {}) for name, pipeline in (("stock-0", STOCK), ("ours-0", POLITE)))
+    assert met(judging.crawling([stock])) == [False, False]
+    assert met(judging.crawling([ours]))[1] is True
+    assert ours.own < stock.own
+    path = tmp_path / "bomb"
+    path.write_bytes(bombs.bombs()["JPEG 13000x13000"])
+    tried = {way: [bench.refused(way, path)] for way in ("ours", "pillow")}
+    assert met(judging.refusing({"one": tried["ours"]}))[0] is True
+    assert met(judging.refusing({"one": tried["pillow"]}))[0] is False
 
 
 @pytest.mark.parametrize(

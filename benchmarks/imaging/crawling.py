@@ -3,9 +3,9 @@
     python -m benchmarks.imaging.crawling JOB.json
 
 The job: "pipeline", "urls" (an item each), "settings", "marks" (after so many items the memory is told), maybe "forget" (what
-was stored is taken away again), "out". What goes to "out": "gap" and "p99" (see `ticking.Ticker`), "seconds" from the spider's
-start to its end, "base" and "peak" (MB), "marks" {items: MB}, "images" [[url, path], ...] as the items have them, "outcomes"
-{name: count}.
+was stored is taken away again), "out". What goes to "out": "gap", "p99" and "own" (see `ticking.Ticker`), "seconds" from the
+spider's start to its end, "base" and "peak" (MB), "marks" {items: MB}, "images" [[url, path], ...] as the items have them,
+"outcomes" {name: count}.
 """
 
 from __future__ import annotations
