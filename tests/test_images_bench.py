@@ -84,6 +84,7 @@ def test_what_others_do_is_judged_by_the_same_measure_and_fails(tmp_path: Path) 
         (bombs.webp(301), "webp", 1),
         (bombs.gif(301, 7), "gif", 7),
     ],
+    ids=["png", "interlaced", "jpeg", "progressive", "webp", "gif"],
 )
 def test_what_is_written_here_is_a_whole_image_to_every_decoder(data: bytes, kind: str, frames: int) -> None:
     picture = convert(data, images_from({"sizes": {"s": {"width": 60}}, "max_frames": 10}))
