@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 BODY = 4 * 1024 * 1024
 """Bytes of every body for the slow store. What Scrapy's pipeline stores is not what it was given, and has another length."""
 BODIES = 44
-QUIET = 1.5
-"""Seconds without a download after which the slow store moves again."""
 
 
 class ByItem:
@@ -56,6 +54,8 @@ class SlowStore:
     """As one far away, it takes in all that it is given, and has nothing done until no more can come or no more does."""
 
     now: ClassVar[SlowStore]
+    quiet = 1.5
+    """Seconds without a download after which it moves again."""
 
     def __init__(self, basedir: str) -> None:
         self.received = self.stored = self.most = 0
@@ -76,7 +76,7 @@ class SlowStore:
 
     def persist_file(self, path: str, buf: Any, info: Any, meta: Any = None, headers: Any = None) -> Deferred[None]:
         async def store() -> None:
-            while self.received < BODIES * BODY and time.monotonic() - self.last < QUIET:
+            while self.received < BODIES * BODY and time.monotonic() - self.last < self.quiet:
                 await asyncio.sleep(0.05)
             if path.startswith("full/"):
                 self.stored += BODY
@@ -101,7 +101,12 @@ class Slow:
 class PoliteSlow(Slow, PoliteImagesPipeline): ...
 
 
-class StockSlow(Slow, ImagesPipeline): ...
+class StockSlow(Slow, ImagesPipeline):
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Any:
+        pipeline = super().from_crawler(crawler)
+        SlowStore.now.quiet = 20  # It asks for all there is, however long a busy machine takes for it.
+        return pipeline
 
 
 class WithoutMD5:

@@ -3,8 +3,8 @@
 Where a crawl is quick, Scrapy's own pipeline gets the same images, so that the complaint itself is seen.
 
 Elsewhere: 16 (the ACL of S3 and GCS for every size, and that a store is asked once) in `test_images_stores.py` and
-`test_images_pipeline.py`. 22, 23, 25 (latency, labels, figures that outlive the crawl, earlier runs) belong to the telemetry, and
-26 (order and overriding of add-ons) to `test_addon.py`.
+`test_images_pipeline.py`. 22, 23, 25 (latency, labels, figures that outlive the crawl, earlier runs) belong to the telemetry,
+and 26 (order and overriding of add-ons) to `test_addon.py`.
 """
 
 from __future__ import annotations
