@@ -15,6 +15,7 @@ bombs      small files with giant canvases: what it takes to say no
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -140,6 +141,7 @@ class Bench:
             machine = idle.told()["gap"]
         served = {int(url.split("/")[3]): store / path for url, path in found["images"]}
         exact = sum(path.read_bytes() == bodies[number][1] for number, path in served.items())
+        shutil.rmtree(store)
         late = [found[what] for what in ("gap", "own", "p99")]
         taken = [found[what] for what in ("seconds", "base", "peak")]
         return Crawled(name.rpartition("-")[0], *late, machine, *taken, exact, count)
