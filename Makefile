@@ -20,7 +20,7 @@ FUZZ_SECONDS ?= 60
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test soak-accounting fuzz compare bench-limits bench-origins bench-pace bench-holds bench-redaction edges lint types docs clean
+.PHONY: help demo test soak-accounting fuzz compare bench-limits bench-origins bench-pace bench-holds bench-redaction bench-images edges lint types docs clean
 
 help:
 	@echo 'make demo      set up, crawl the town politely, and prove it (DEMO="--short" for a quick one)'
@@ -34,6 +34,7 @@ help:
 	@echo 'make bench-pace    the law of pace on model servers (BENCH="--short" for a quick one; BENCH=--real for real crawls)'
 	@echo 'make bench-holds   whether four crawls keep a hold, and how keys come back from one (BENCH="--short" for a quick one)'
 	@echo 'make bench-redaction  what redaction finds, and how fast, beside scanners and Presidio (BENCH="--short" for a quick one)'
+	@echo 'make bench-images    images beside Scrapy and Pillow: time, memory, the event loop, bombs (BENCH="--short" for a quick one)'
 	@echo 'make lint types docs'
 
 $(READY): setup.cfg pyproject.toml
@@ -134,6 +135,9 @@ $(CLEAN)/.ready:
 
 bench-redaction: $(READY) $(PEERS)/.ready $(CLEAN)/.ready
 	$(BIN)/python -m benchmarks.redaction --peers $(PEERS)/bin/python --fetched $(CLEAN) $(BENCH)
+
+bench-images: $(READY)
+	$(BIN)/python -m benchmarks.images $(BENCH)
 
 lint: $(READY)
 	$(BIN)/ruff check .

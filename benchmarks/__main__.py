@@ -32,6 +32,7 @@ SHORT = {
     "misses": ["--short"],
     "origins": ["--short"],
     "redaction": ["--short"],
+    "images": ["--short"],
 }
 """Every benchmark, and its short form."""
 

@@ -16,7 +16,7 @@ from benchmarks.__main__ import SHORT  # noqa: E402
 
 OWN = (
     "guard", "naming", "explain", "wire", "processes", "crawl", "simulate", "costs", "misses", "origins", "pace", "heldsite",
-    "holds", "redaction",
+    "holds", "redaction", "images",
 )  # fmt: skip
 """Those that report in the common form."""
 

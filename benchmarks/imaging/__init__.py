@@ -1,0 +1,1 @@
+"""What `benchmarks.images` measures, each in a process of its own."""
