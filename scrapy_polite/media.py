@@ -9,6 +9,7 @@ goes on without it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -96,6 +97,8 @@ class PoliteImagesPipeline(ImagesOfItems):
         self._sizes = {size.name: size for size in self.config.sizes}
         self._stand_in = stand_in(self.config)
         self._backlog = Backlog(BACKLOG_BYTES)
+        # Without the add-on no turn holds images back: what the gate lets through at once would be all that wait.
+        self._at_once = asyncio.Semaphore(max(1, crawler.settings.getint("CONCURRENT_REQUESTS")))
         self._pictures: WeakKeyDictionary[Response, Picture] = WeakKeyDictionary()
         ours = all(getattr(type(self), name) is getattr(PoliteImagesPipeline, name) for name in ("file_path", "thumb_path"))
         # Where the project names the files, each URL may be to have one of its own.
@@ -212,6 +215,10 @@ class PoliteImagesPipeline(ImagesOfItems):
     # The download, and after it
 
     async def _check_media_to_download(self, request: Request, info: MediaPipeline.SpiderInfo, item: Any) -> FileInfo:
+        async with contextlib.nullcontext() if Politeness.of(self.crawler) is not None else self._at_once:
+            return await self._checked(request, info, item)
+
+    async def _checked(self, request: Request, info: MediaPipeline.SpiderInfo, item: Any) -> FileInfo:
         while True:
             try:
                 return await super()._check_media_to_download(request, info, item=item)

@@ -84,8 +84,8 @@ def test_originals_without_their_metadata_are_the_same_picture(tmp_path: Path, s
 
 
 def test_what_cannot_be_stripped_is_not_stored(tmp_path: Path, server: Server) -> None:
-    link = server.put("/1.avif", encode(Image.new("RGB", (60, 40), "red"), "avif"))
-    crawl = run(tmp_path, link, original="stripped", sizes=SIZES)
+    drawing = b'<svg xmlns="http://www.w3.org/2000/svg" width="60" height="40"><circle r="9"/></svg>'
+    crawl = run(tmp_path, server.put("/1.svg", drawing), original="stripped", sizes=SIZES, formats=["svg"])
     assert crawl.outcomes == {"unsupported": 1}
     assert crawl.items[0]["images"] == []
     assert files(tmp_path / "store") == set()
