@@ -173,6 +173,10 @@ class PoliteImagesPipeline(ImagesOfItems):
                 return kept
         most = request.meta.get("download_maxsize", self.crawler.settings.getint("DOWNLOAD_MAXSIZE"))
         request.meta["download_maxsize"] = min(most or self.config.max_bytes, self.config.max_bytes)
+        politeness = Politeness.of(self.crawler)
+        if politeness is not None:
+            # Its URL need not say so: `/photo?id=7` is an image all the same, and costs what one costs.
+            request.meta.setdefault("polite_kind", politeness.config.kinds.of(request.url, otherwise="image"))
         try:
             await self._turn(request)
         except NotNow as error:

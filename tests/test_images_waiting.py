@@ -256,3 +256,28 @@ def test_no_more_pages_wait_for_their_images_than_there_is_memory_for_however_sh
     assert done.stats["polite/images/ok"] == 120
     # Those that were in the downloader when the last came that there was room for.
     assert 10 < done.stats["most"] <= 21 + 4
+
+
+NAMELESS = """
+class Spider(TestSpider):
+    async def start(self):
+        yield scrapy.Request("{url}/page")
+    def parse(self, response):
+        yield {{"image_urls": ["{url}/" + name for name in ("photo?png=1", "a.png", "png/search?q=1")]}}
+"""
+
+
+def test_an_image_is_planned_as_one_whatever_its_url_is_called(tmp_path: Path) -> None:
+    def answer(arrival: Arrival) -> Answer:
+        return Answer(picture()) if "png" in arrival.path else Answer()
+
+    with Server(answer) as server:
+        settings: dict[str, Any] = ports(server) | {
+            "IMAGES_STORE": str(tmp_path / "images"),
+            "POLITE_KINDS": [["search", r"/search\?"]],
+            "POLITE_SITE_RATE": 50,
+            "POLITE_ORIGIN_RATE": 50,
+        }
+        done = crawl(NAMELESS.format(url=server.url), tmp_path, **settings)
+    kinds = {key.rpartition("/")[2]: count for key, count in done.stats.items() if key.startswith("polite/requests/")}
+    assert kinds == {"page": 1, "image": 2, "search": 1}, done.log

@@ -38,8 +38,8 @@ class Kinds:
         self._rules = [_compiled(rule) for rule in rules]
         self._costs = DEFAULT_COSTS | {kind: _checked_cost(kind, cost) for kind, cost in (costs or {}).items()}
 
-    def of(self, url: str) -> str:
-        """The kind of `url`: by the user's rules, else "robots" for /robots.txt, "image" by suffix, else "page"."""
+    def of(self, url: str, otherwise: str = "page") -> str:
+        """The kind of `url`: by the user's rules, else "robots" for /robots.txt, "image" by suffix, else as the caller says."""
         for kind, pattern in self._rules:
             if pattern.search(url):
                 return kind
@@ -47,7 +47,7 @@ class Kinds:
         path = match["path"] if match else url
         if path == "/robots.txt":
             return "robots"
-        return "image" if _IMAGE.search(path) else "page"
+        return "image" if _IMAGE.search(path) else otherwise
 
     def cost(self, kind: str) -> float:
         """Units that a request of this kind costs; a kind without a cost of its own costs what a page costs."""
