@@ -28,7 +28,7 @@ from scrapy_polite.backlog import Backlog, bound_pages
 from scrapy_polite.errors import NotNow
 from scrapy_polite.images import convert as vips
 from scrapy_polite.images.plan import original_path, variant_path
-from scrapy_polite.images.policy import ImagesConfig, Picture, Rejected, images_from
+from scrapy_polite.images.policy import ImagesConfig, Picture, Rejected
 from scrapy_polite.mediacomplete import complete, meta_of
 from scrapy_polite.mediaconfig import read_scrapy_settings, stand_in, with_scrapys
 from scrapy_polite.mediafailures import why_failed, why_not_kept
@@ -48,6 +48,7 @@ from scrapy_polite.mediastore import ImageStore, checked
 from scrapy_polite.politeness import Politeness
 from scrapy_polite.putoff import put_off
 from scrapy_polite.samesource import SameSource
+from scrapy_polite.settings import named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -81,7 +82,7 @@ class PoliteImagesPipeline(ImagesOfItems):
     SpiderInfo = BoundedInfo
 
     def __init__(self, store_uri: str | PathLike[str], download_func: None = None, *, crawler: Crawler) -> None:
-        config = images_from(crawler.settings.get("POLITE_IMAGES"))
+        config = named("POLITE_IMAGES").value(crawler.settings)
         if store_uri:
             try:
                 vips.load()

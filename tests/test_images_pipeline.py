@@ -318,3 +318,8 @@ def test_a_wrong_setting_stops_the_crawl_with_nothing_made(tmp_path: Path) -> No
     said = build(f"{STORE}\nSETTINGS['POLITE_IMAGES'] = {{'sizes': {{'s': {{'width': -1}}}}}}", tmp_path)
     assert said.startswith("ValueError POLITE_IMAGES['sizes']['s']['width']: -1")
     assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize("text", ["None", '{"sizes": {}}'])
+def test_the_setting_is_read_from_the_command_line_as_the_add_on_reads_it(text: str, tmp_path: Path) -> None:
+    assert build(f"{STORE}\nSETTINGS['POLITE_IMAGES'] = {text!r}", tmp_path).startswith("ImagesConfig(")
