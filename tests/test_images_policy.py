@@ -174,6 +174,26 @@ def test_the_header_decides(image: Header, length: int, value: dict[str, object]
     assert outcome is None or outcome in OUTCOMES
 
 
+@pytest.mark.parametrize(
+    ("image", "length", "value", "named"),
+    [
+        (header(), 1001, {"max_bytes": 1000}, "max_bytes"),
+        (header("gif", frames=2), 1, {}, "max_frames"),
+        (header("gif", frames=2), 1, {"animation": "reject"}, "animation"),
+        (header(width=10_000, height=5_001), 1, {}, "max_megapixels"),
+        (header("avif", 5_000, 5_001, streamable=False), 1, {}, "max_megapixels_unstreamable"),
+        (header("avif", 2_000, 2_000, streamable=False), 1, {"max_megapixels": 3}, "max_megapixels"),
+    ],
+)
+def test_what_is_too_large_is_told_with_the_setting_that_allows_more(
+    image: Header, length: int, value: dict[str, object], named: str
+) -> None:
+    said = judge(image, length, images_from(value))
+    assert isinstance(said, Rejected)
+    assert f"{named!r}" in said.detail
+    assert "POLITE_IMAGES" in said.detail
+
+
 @given(sides, sides, boxes, boxes)
 @settings(deadline=None)
 def test_inside_stays_in_the_box_keeps_the_proportions_and_never_enlarges(w: int, h: int, bw: int, bh: int) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from scrapy_polite.images.policy import Rejected
+from scrapy_polite.images.policy import Rejected, frames_told
 from scrapy_polite.images.signature import gif_blocks, png_chunks
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def laden(data: bytes, kind: str, most_frames: int) -> Rejected | None:
         frames += part == _FRAMES.get(kind)
         scans += part == _SCANS.get(kind)
         if frames > most_frames:
-            return Rejected("too_many_frames", f"{frames} frames or more, {most_frames} allowed")
+            return Rejected("too_many_frames", f"{frames} frames or more: {frames_told(most_frames)}")
         if scans > MOST_SCANS:
             return Rejected("unsupported", f"a {kind} with more than {MOST_SCANS} scans")
         if number >= most_parts:

@@ -146,13 +146,18 @@ def admit(kind: str, length: int, config: ImagesConfig) -> Rejected | None:
     if kind not in config.formats:
         return Rejected("unsupported", f"{kind} is not among POLITE_IMAGES['formats']")
     if length > config.max_bytes:
-        return Rejected("too_many_bytes", f"{length} bytes, {config.max_bytes} are allowed")
+        return Rejected("too_many_bytes", f"{length} bytes: POLITE_IMAGES['max_bytes'] allows {config.max_bytes}")
     return None
 
 
 def allowed_frames(config: ImagesConfig) -> int:
     """The most frames that an image may have."""
     return 1 if config.animation == "reject" else config.max_frames
+
+
+def frames_told(allowed: int) -> str:
+    """For the log: how many frames are allowed, and what says so."""
+    return f"POLITE_IMAGES allows {allowed} ('max_frames', 'animation')"
 
 
 def judge(header: Header, length: int, config: ImagesConfig) -> Rejected | None:
@@ -166,12 +171,14 @@ def judge(header: Header, length: int, config: ImagesConfig) -> Rejected | None:
     if refused is not None:
         return refused
     if header.frames > allowed_frames(config):
-        return Rejected("too_many_frames", f"{header.frames} frames, {allowed_frames(config)} allowed")
-    limit = config.max_pixels if header.streamable else min(config.max_pixels, config.max_pixels_unstreamable)
+        return Rejected("too_many_frames", f"{header.frames} frames: {frames_told(allowed_frames(config))}")
+    limit, named = config.max_pixels, "max_megapixels"
+    if not header.streamable and config.max_pixels_unstreamable < limit:
+        limit, named = config.max_pixels_unstreamable, "max_megapixels_unstreamable"
     if pixels > limit:
         how = "" if header.streamable else " that cannot be decoded as a stream"
         how += f", {header.frames} frames" if pixels > width * height else ""
-        return Rejected("too_many_pixels", f"{width}x{height} {header.format}{how}: {limit} pixels are allowed")
+        return Rejected("too_many_pixels", f"{width}x{height} {header.format}{how}: POLITE_IMAGES[{named!r}] allows {limit} pixels")
     if width < config.min_width or height < config.min_height:
         return Rejected("too_small", f"{width}x{height}, at least {config.min_width}x{config.min_height} is wanted")
     return None
