@@ -25,13 +25,20 @@ def read_scrapy_settings(pipeline: ImagesPipeline, settings: Settings) -> None:
         value = settings.get(key)
         return default if value is None else value
 
+    def number(name: str, default: int, unit: str) -> int:
+        value = setting(name, default)
+        try:
+            return int(value)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name}: {value!r} is not a whole number ({unit})") from None
+
     urls = getattr(pipeline, "IMAGES_URLS_FIELD", pipeline.DEFAULT_IMAGES_URLS_FIELD)
     result = getattr(pipeline, "IMAGES_RESULT_FIELD", pipeline.DEFAULT_IMAGES_RESULT_FIELD)
     pipeline.images_urls_field, pipeline.IMAGES_URLS_FIELD = setting("IMAGES_URLS_FIELD", urls), urls
     pipeline.images_result_field, pipeline.IMAGES_RESULT_FIELD = setting("IMAGES_RESULT_FIELD", result), result
-    pipeline.expires = int(setting("IMAGES_EXPIRES", pipeline.EXPIRES))
-    pipeline.min_width = int(setting("IMAGES_MIN_WIDTH", pipeline.MIN_WIDTH))
-    pipeline.min_height = int(setting("IMAGES_MIN_HEIGHT", pipeline.MIN_HEIGHT))
+    pipeline.expires = number("IMAGES_EXPIRES", pipeline.EXPIRES, "days")
+    pipeline.min_width = number("IMAGES_MIN_WIDTH", pipeline.MIN_WIDTH, "pixels")
+    pipeline.min_height = number("IMAGES_MIN_HEIGHT", pipeline.MIN_HEIGHT, "pixels")
     pipeline.thumbs = setting("IMAGES_THUMBS", pipeline.THUMBS)
 
 
@@ -57,4 +64,7 @@ def _thumbnails(thumbs: Mapping[str, tuple[int, int]]) -> list[Size]:
     try:
         return [Size(name, int(width), int(height), format="jpeg") for name, (width, height) in thumbs.items()]
     except (AttributeError, TypeError, ValueError):
-        raise ValueError(f"IMAGES_THUMBS: {thumbs!r} is not a dict of name: (width, height)") from None
+        raise ValueError(
+            f"IMAGES_THUMBS: {thumbs!r} is not a dict such as {{'small': (50, 50)}}, in pixels. Give one in settings.py or "
+            "custom_settings, or name the size in POLITE_IMAGES['sizes']"
+        ) from None

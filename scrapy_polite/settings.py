@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from scrapy_polite import forms
 from scrapy_polite.guard.policy import DEFAULT_PORTS
-from scrapy_polite.images.policy import images_from
+from scrapy_polite.images.policy import KEYS, images_from
 from scrapy_polite.limits.kinds import DEFAULT_COSTS
 from scrapy_polite.ner import ner_from
 from scrapy_polite.redaction.policyforms import policy_from
@@ -356,9 +356,9 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
     Setting(
         "POLITE_IMAGES",
         None,
-        "a dict with `sizes`, or None",
-        "The sizes that images are resized to, and what is refused before decoding. It takes effect where "
-        "`IMAGES_STORE` is set.",
+        f"a dict with some of {', '.join(f'`{key}`' for key in KEYS)}; or None",
+        "The sizes that images are resized to, what is refused before decoding, and what is stored. It takes effect where "
+        "`IMAGES_STORE` is set. See [Images](items.md#images).",
         forms.structured(images_from),
     ),
 )

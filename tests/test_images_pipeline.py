@@ -273,7 +273,13 @@ def test_no_image_is_asked_for_while_too_many_bytes_wait() -> None:
 @pytest.mark.parametrize("thumbs", [[50, 50], {"small": 50}, {"small": ["a", "b"]}])
 def test_wrong_thumbs_are_named(tmp_path: Path, thumbs: object) -> None:
     said = build(f"{STORE}\nSETTINGS['IMAGES_THUMBS'] = {thumbs!r}", tmp_path)
-    assert said.startswith(f"ValueError IMAGES_THUMBS: {thumbs!r}")
+    assert said.startswith(f"ValueError IMAGES_THUMBS: {thumbs!r} is not a dict such as")
+
+
+@pytest.mark.parametrize(("setting", "unit"), [("IMAGES_EXPIRES", "days"), ("IMAGES_MIN_WIDTH", "pixels")])
+def test_a_number_of_scrapys_that_is_none_is_named(setting: str, unit: str, tmp_path: Path) -> None:
+    said = build(f"{STORE}\nSETTINGS[{setting!r}] = 'some'", tmp_path)
+    assert said.startswith(f"ValueError {setting}: 'some' is not a whole number ({unit})")
 
 
 def build(code: str, tmp_path: Path) -> str:

@@ -75,7 +75,7 @@ def test_every_key_is_taken_over_also_as_json_text() -> None:
         (5, "POLITE_IMAGES: 5", "a dict"),
         ("{sizes}", "POLITE_IMAGES: '{sizes}'", "JSON object"),
         ({"size": {}}, "POLITE_IMAGES['size']", "'sizes'"),
-        ({"sizes": []}, "POLITE_IMAGES['sizes']: []", "a dict"),
+        ({"sizes": []}, "POLITE_IMAGES['sizes']: []", "such as {'small': {'width': 320}}"),
         ({"sizes": {"../x": {"width": 1}}}, "POLITE_IMAGES['sizes']: '../x'", "letters"),
         ({"sizes": {"s": 320}}, "POLITE_IMAGES['sizes']['s']: 320", "'width'"),
         ({"sizes": {"s": {}}}, "POLITE_IMAGES['sizes']['s']: {}", "'height' or both"),

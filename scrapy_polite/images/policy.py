@@ -178,7 +178,9 @@ def judge(header: Header, length: int, config: ImagesConfig) -> Rejected | None:
     if pixels > limit:
         how = "" if header.streamable else " that cannot be decoded as a stream"
         how += f", {header.frames} frames" if pixels > width * height else ""
-        return Rejected("too_many_pixels", f"{width}x{height} {header.format}{how}: POLITE_IMAGES[{named!r}] allows {limit} pixels")
+        return Rejected(
+            "too_many_pixels", f"{width}x{height} {header.format}{how}: POLITE_IMAGES[{named!r}] allows {limit} pixels"
+        )
     if width < config.min_width or height < config.min_height:
         return Rejected("too_small", f"{width}x{height}, at least {config.min_width}x{config.min_height} is wanted")
     return None
@@ -249,3 +251,5 @@ _PARSERS: dict[str, tuple[str, Callable[[str, object], object]]] = {
     "blurhash": ("blurhash", yes_or_no),
     "same_source": ("same_source", yes_or_no),
 }
+KEYS = tuple(_PARSERS)
+"""What `POLITE_IMAGES` may have."""

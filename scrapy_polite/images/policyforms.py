@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Mapping
 
 
 def mapping(where: str, value: object, known: Iterable[str] | None) -> Mapping[str, object]:
-    """A dict whose keys are words, all of them known (any word where known is None)."""
-    accepted = "a dict" if known is None else f"a dict with keys among {', '.join(map(repr, known))}"
+    """A dict whose keys are words, all of them known (any name of a size where known is None)."""
+    accepted = "a dict from names to sizes, such as {'small': {'width': 320}}"
+    if known is not None:
+        accepted = f"a dict with keys among {', '.join(map(repr, known))}"
     # Scrapy turns dicts in settings into BaseSettings, which is a mapping as well.
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise wrong(where, value, accepted)
