@@ -202,7 +202,13 @@ def _has_images_pipeline(settings: BaseSettings) -> bool:
         cls = load_object(key)
         if place is not None and isinstance(cls, type) and issubclass(cls, ImagesPipeline):
             if not issubclass(cls, PoliteImagesPipeline):
-                logger.warning("ITEM_PIPELINES names %s: it is left as it is, and POLITE_IMAGES does nothing", cls.__name__)
+                logger.warning(
+                    "ITEM_PIPELINES names %s: it is left as it is, decodes with Pillow, and POLITE_IMAGES does nothing. %s",
+                    cls.__name__,
+                    "Remove the entry, and the add-on puts its own pipeline there"
+                    if cls is ImagesPipeline
+                    else "Give it scrapy_polite.media.PoliteImagesPipeline as its base class in place of Scrapy's",
+                )
             return True
     return False
 

@@ -135,6 +135,8 @@ def test_an_images_pipeline_of_the_users_is_the_only_one(caplog: pytest.LogCaptu
         pipelines = settings_with({"IMAGES_STORE": "images", "ITEM_PIPELINES": {own: 1}})["ITEM_PIPELINES"]
         assert dict(pipelines) == {own: 1, RedactionPipeline: 700}
         assert caplog.text.count("POLITE_IMAGES does nothing") == warned
+        # It says what to do: without a class of one's own there is nothing to derive.
+        assert ("scrapy_polite.media.PoliteImagesPipeline as its base class" in caplog.text) == (own is OwnImages)
 
 
 class OwnPoliteImages(PoliteImagesPipeline):
