@@ -38,6 +38,9 @@ ORIGINALS = ("keep", "stripped", "none")
 ANIMATED_FRAMES = 200
 # The longest side that WebP can hold (RFC 9649 section 2.5: 14 bits, less one), the least of the five formats.
 LONGEST_SIDE = 16383
+# The longest side of an image that is read, as in JPEG and GIF. Only a PNG says more, and lines are held in memory, hundreds of
+# them where all are shrunk to a few: 40 000 000 x 1 pixels, in 300 KB, took 2.9 GB.
+LONGEST_READ = 65535
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +175,8 @@ def judge(header: Header, length: int, config: ImagesConfig) -> Rejected | None:
         return refused
     if header.frames > allowed_frames(config):
         return Rejected("too_many_frames", f"{header.frames} frames: {frames_told(allowed_frames(config))}")
+    if max(width, height) > LONGEST_READ:
+        return Rejected("too_many_pixels", f"{width}x{height} {header.format}: sides of up to {LONGEST_READ} are allowed")
     limit, named = config.max_pixels, "max_megapixels"
     if not header.streamable and config.max_pixels_unstreamable < limit:
         limit, named = config.max_pixels_unstreamable, "max_megapixels_unstreamable"
