@@ -57,13 +57,19 @@ def shown_by(target: Target) -> Shown:
     if source is None or not isinstance(found, Target):
         return Shown(f"\n{url}")
     service = service_of(target.host, target.path)
-    house = "" if found.host == target.host else target.host
+    house = "" if found.host == target.host and not _anybodys(target) else target.host
     if service is not None:
         house = f"{service[0].provider}/{service[1]}"
     asked = _Asked()
     for option in _options(target, source, service[0].provider if service is not None else None):
         asked.take(option)
     return asked.shown(f"{house}\n{source}")
+
+
+def _anybodys(target: Target) -> bool:
+    """Whether a path looks like a resizer's that begins with a signature: on a host of many tenants (a store of buckets) it may
+    be the name of one of them, who could then speak for the others."""
+    return bool(_SIGNED.match(target.path[1:].partition("/")[0]))
 
 
 class _Asked:
