@@ -20,6 +20,7 @@ from scrapy_polite.mediafailures import QUIET
 from scrapy_polite.mediainfo import ImageRejected
 from scrapy_polite.mediastore import AtomicFilesStore
 from scrapy_polite.mediastores import StoresOfOneCrawler
+from scrapy_polite.wording import seen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 __all__ = ["ImagesOfItems"]
 
 logger = logging.getLogger(__name__)
+
+_LONGEST_SHOWN = 2000
+"""Characters of a URL, or of why its image is not kept, in the log: pages and servers may have written them."""
 
 
 class ImagesOfItems(StoresOfOneCrawler):
@@ -110,7 +114,8 @@ class ImagesOfItems(StoresOfOneCrawler):
     def rejected(self, why: Rejected, url: str, info: MediaPipeline.SpiderInfo) -> ImageRejected:
         """Say and count that an image is not kept; answers what says so in the item's results."""
         level = logging.INFO if why.outcome in QUIET else logging.WARNING
-        logger.log(level, "Image not kept (%s): <%s>: %s", why.outcome, url, why.detail, extra={"spider": info.spider})
+        shown, detail = seen(url[:_LONGEST_SHOWN]), seen(why.detail[:_LONGEST_SHOWN])
+        logger.log(level, "Image not kept (%s): <%s>: %s", why.outcome, shown, detail, extra={"spider": info.spider})
         self.count(why.outcome)
         return ImageRejected(why.outcome, why.detail)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["FOR_GOOD", "UNTIL_RELEASED", "lasting", "plural", "span"]
+__all__ = ["FOR_GOOD", "UNTIL_RELEASED", "lasting", "plural", "seen", "span"]
 
 FOR_GOOD: Final = 50 * 365 * 86_400.0
 """Seconds. Who has parked a key for longer has named no end."""
@@ -31,3 +31,10 @@ def lasting(seconds: float) -> str:
 
 def plural(number: int, what: str, many: str = "") -> str:
     return f"{number} {what if number == 1 else many or f'{what}s'}"
+
+
+def seen(text: str) -> str:
+    """Text of others, fit for a terminal or a line of a log: what they could not show is escaped."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)

@@ -187,6 +187,17 @@ def test_items_of_every_type_are_told_of_their_images(kind: str, tmp_path: Path,
     assert done.outcomes == {"ok": 1, "bad_url": 1}
 
 
+def test_a_url_of_a_page_writes_no_line_of_the_log_and_nothing_to_a_terminal(tmp_path: Path) -> None:
+    urls = ["a\n2026-01-01 00:00:00 [root] ERROR: forged\x1b[2J", "a\u2028b", "http://[::1\r\nforged", "a\ud800", "a" * 100_000]
+    done = Crawl(tmp_path / "run", [{"image_urls": urls}], {"IMAGES_STORE": str(tmp_path / "store")})
+    assert done.outcomes == {"bad_url": len(urls)}
+    said = [line for line in done.log.splitlines() if "Image not kept (bad_url): <" in line]
+    assert len(said) == len(urls)  # a lone surrogate is no UTF-8: the line would be lost
+    assert not any("forged" in line.partition("Image not kept")[0] for line in done.log.split("\n") if "image_urls" not in line)
+    assert max(map(len, said)) < 5000
+    assert not [letter for line in said for letter in line if not letter.isprintable()]
+
+
 def test_what_a_middleware_filters_is_said(tmp_path: Path) -> None:
     with Sites(address="0.0.0.0") as server:
         spider = SPIDER.format(url=server.url, links=[f"http://127.0.0.2:{server.port}/1.png"])

@@ -6,7 +6,7 @@ import json
 from datetime import datetime, timezone
 from typing import Final
 
-from scrapy_polite.wording import FOR_GOOD, UNTIL_RELEASED, lasting, plural, span
+from scrapy_polite.wording import FOR_GOOD, UNTIL_RELEASED, lasting, plural, seen, span
 
 __all__ = ["FOR_GOOD", "LAST", "UNTIL_RELEASED", "lasting", "line", "moment", "plural", "seen", "span", "state"]
 
@@ -18,13 +18,6 @@ LAST: Final = 253_402_300_799.0
 def moment(seconds: float) -> str:
     """A unix time as people read it, to the minute, in UTC."""
     return datetime.fromtimestamp(min(max(seconds, 0.0), LAST), timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def seen(text: str) -> str:
-    """Text of others, fit for a terminal: what it could not show is escaped."""
-    if text.isprintable():
-        return text
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
 def line(found: object) -> str:
