@@ -161,7 +161,19 @@ class PoliteImagesPipeline(ImagesOfItems):
     async def media_to_download(  # type: ignore[override]  # Scrapy awaits what it answers
         self, request: Request, info: MediaPipeline.SpiderInfo, *, item: Any = None
     ) -> FileInfo | None:
-        path = checked(self.place(request, info, item))  # what cannot be stored is not fetched
+        try:
+            return await self._to_download(request, info, item)
+        except ImageRejected as error:
+            return cast("FileInfo", without_frames(error))
+        except Exception as error:  # A bug, of the project's or of ours: raised on it would not be counted.
+            return cast("FileInfo", without_frames(self._failed(error, request, info)))
+
+    async def _to_download(self, request: Request, info: MediaPipeline.SpiderInfo, item: Any) -> FileInfo | None:
+        place = self.place(request, info, item)
+        try:
+            path = checked(place)  # what cannot be stored is not fetched
+        except ValueError as error:  # A page may have written what it is made of.
+            raise self.rejected(Rejected("not_stored", str(error)), request.url, info) from None
         try:
             said = await ensure_awaitable(self.store.stat_file(path, info))
         except Exception as error:  # Whatever a store of the project's raises: as in Scrapy it is not there.
@@ -283,9 +295,13 @@ class PoliteImagesPipeline(ImagesOfItems):
             self.rejected(Rejected("failed", str(error)), request.url, info)
             raise
         except Exception as error:
-            self.count("failed")
-            logger.exception("Image not kept (failed): <%s>", request.url, extra={"spider": info.spider})
-            raise _FileException(str(error)) from error
+            raise self._failed(error, request, info) from error
+
+    def _failed(self, error: Exception, request: Request, info: MediaPipeline.SpiderInfo) -> Exception:
+        """Say where something nobody expected was raised, and count it; answers what the item's results say of it."""
+        self.count("failed")
+        logger.error("Image not kept (failed): <%s>", request.url, exc_info=error, extra={"spider": info.spider})
+        return _FileException(str(error))
 
     async def image_downloaded(
         self, response: Response, request: Request, info: MediaPipeline.SpiderInfo, *, item: Any = None

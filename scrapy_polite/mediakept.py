@@ -26,6 +26,9 @@ KEY = "polite"
 # 300 bytes are left for the width and height that Scrapy adds, and for a subclass's own.
 LONGEST = 1_750
 
+_MOST = 2**53
+"""Above every whole number that is remembered: seconds, bytes and pixels."""
+
 
 @dataclass(frozen=True, slots=True)
 class Made:
@@ -132,10 +135,20 @@ def read_kept(text: str | None) -> Kept | None:
                 "sizes": {name: Made(*made) for name, made in found["sizes"].items()},
             }
         )
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-    whole = (kept.fetched, kept.bytes, kept.header.width, kept.header.height, kept.header.frames)
-    return kept if all(isinstance(number, int) for number in whole) and isinstance(kept.sha256, str) else None
+    return kept if _sound(kept) else None
+
+
+def _sound(kept: Kept) -> bool:
+    """Whether all is of its type and in its bounds, so that nobody stumbles over it later."""
+    pictures: list[Header | Made] = [kept.header, *kept.sizes.values()]
+    whole = [kept.fetched, kept.bytes, *(number for one in pictures for number in (one.width, one.height, one.frames))]
+    whole += [made.bytes for made in kept.sizes.values()]
+    texts = [kept.sha256, kept.original, kept.all_sizes, *(one.format for one in pictures)]
+    texts += [made.recipe for made in kept.sizes.values()]
+    texts += [text for text in (kept.perceptual_hash, kept.blurhash) if text is not None]
+    return all(type(number) is int and 0 < number < _MOST for number in whole) and all(isinstance(text, str) for text in texts)
 
 
 def _digest(value: object) -> str:

@@ -15,7 +15,7 @@ import time
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy.pipelines.files import FSFilesStore, StatInfo
@@ -222,7 +222,10 @@ class AtomicFilesStore(ImageStore, FSFilesStore):  # type: ignore[misc]  # answe
 
 
 def checked(path: str | PathLike[str]) -> str:
-    """A path in a store, which does not lead out of it and is one line of text: else ValueError."""
+    """A path in a store, which does not lead out of it and is one line of text: else ValueError. TypeError for what is no path,
+    such as None, under whose name each image would replace the one before."""
+    if not isinstance(path, str | PurePath):
+        raise TypeError(f"image path {path!r} is no text: file_path() and thumb_path() must answer a str, and be no coroutines")
     text = str(path)
     if ".." in text.split("/"):
         raise ValueError(f"image path {text!r} leads out of the store: file_path() must answer one without '..'")

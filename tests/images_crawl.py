@@ -96,6 +96,20 @@ class NamedByItem(PoliteImagesPipeline):
         return item
 
 
+class Misnamed(PoliteImagesPipeline):
+    """Names its files wrongly, each in the way that its URL says."""
+
+    def file_path(self, request: Request, response: Any = None, info: Any = None, *, item: Any = None) -> Any:
+        match request.url.rpartition("/")[2]:
+            case "none":
+                return None
+            case "bytes":
+                return b"a.jpg"
+            case "raises":
+                raise KeyError("name")
+        return super().file_path(request, response, info, item=item)
+
+
 class FarStore:
     """A store that is no folder, as S3: it answers Deferreds, and keeps what it is given in memory."""
 

@@ -211,11 +211,25 @@ def test_what_is_remembered_fits_into_the_metadata_of_s3_however_many_sizes_ther
     assert len(read.lacks(paths, replace(config, sizes=config.sizes[:59]))) == 59
 
 
-NOT_OURS = [None, "", "{", "[]", "null", '{"fetched": 1}', Kept(1, "0", 3, HEADER).text().replace("300", '"x"')]
+OURS = Kept(1, "0", 3, HEADER, sizes={"s": Made("how", 1, 1, "webp", 1)}).text()
+CHANGED = {
+    "300": '"x"',
+    '"fetched":1': f'"fetched":1{"0" * 400}',
+    '"jpeg"': '["jpeg"]',
+    '"webp"': "{}",
+    '"keep"': "[]",
+    "200": "-5",
+}
+NOT_OURS = [
+    *(None, "", "{", "[]", "null", '{"fetched": 1}', "[" * 100_000),
+    *(OURS.replace(ours, other, 1) for ours, other in CHANGED.items()),
+]
 
 
 @pytest.mark.parametrize("text", NOT_OURS)
 def test_what_somebody_else_wrote_is_not_believed(text: str | None) -> None:
+    assert read_kept(OURS) is not None
+    assert text != OURS
     assert read_kept(text) is None
 
 

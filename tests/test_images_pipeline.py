@@ -190,7 +190,22 @@ def test_a_name_that_leads_out_of_the_store_is_refused(tmp_path: Path, server: S
     items = [{"agent": "../outside", "photos": [server.put("/x", photo)]}]
     crawl = Crawl(tmp_path / "run", items, {"IMAGES_STORE": str(tmp_path / "store")}, pipeline="NamedByItem")
     assert "leads out of the store" in crawl.items[0]["failed"][0]
-    assert (server.asked, crawl.outcomes, files(tmp_path / "store")) == ([], {}, set())
+    assert (server.asked, crawl.outcomes, files(tmp_path / "store")) == ([], {"not_stored": 1}, set())
+    assert "Traceback" not in crawl.log  # a page may have written what the name is made of
+
+
+def test_a_project_that_names_files_wrongly_is_told_so_and_nothing_is_fetched_or_overwritten(
+    tmp_path: Path, server: Server, photo: bytes
+) -> None:
+    wrong = [server.put(f"/{way}", photo) for way in ("none", "bytes", "raises")]
+    good = server.put("/good", photo)
+    job = {"settings": {"IMAGES_STORE": str(tmp_path / "store")}, "pipeline": "Misnamed"}
+    crawl = Crawl(tmp_path / "run", [{"image_urls": [*wrong, good]}], **job)
+    assert ([image["url"] for image in crawl.items[0]["images"]], server.asked) == ([good], ["/good"])
+    assert crawl.outcomes == {"failed": 3, "ok": 1}
+    assert crawl.log.count("TypeError: image path ") == 2
+    assert "KeyError: 'name'" in crawl.log
+    assert files(tmp_path / "store") == {f"full/{name(good)}.jpg", f"kept/full/{name(good)}.jpg.json"}
 
 
 def test_another_store_is_asked_once_and_gets_the_original_last(tmp_path: Path, server: Server, photo: bytes) -> None:
