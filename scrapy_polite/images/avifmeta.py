@@ -34,19 +34,12 @@ class Meta:
 
 def read(body: bytes) -> Meta:
     """The content of a box `meta`. Raises Broken where it is not complete, or of a kind that is not read here."""
-    parts: dict[bytes, bytes] = {}
-    for name, part in children(body[4:]):
-        if name in parts:
-            raise Broken
-        parts[name] = part
+    parts = _parts(body)
     if not {b"hdlr", b"pitm", b"iinf", b"iloc", b"iprp"} <= set(parts) or parts[b"hdlr"][8:12] != b"pict":
         raise Broken
-    meta = Meta(inside=parts.get(b"idat", b""))
-    reader = Reader(parts[b"pitm"])
-    meta.primary = reader.number(4 if reader.head()[0] else 2)
+    meta = read_shape(body)
+    meta.inside = parts.get(b"idat", b"")
     _read_items(parts[b"iinf"], meta)
-    _read_references(parts.get(b"iref"), meta)
-    _read_properties(parts[b"iprp"], meta)
     _read_places(parts[b"iloc"], meta)
     for name, part in children(parts.get(b"grpl", b"")):
         if name == b"altr":
@@ -55,6 +48,27 @@ def read(body: bytes) -> Meta:
             count = reader.number(4)
             meta.alternatives.append([reader.number(4) for _ in range(min(count, reader.left // 4))])
     return meta
+
+
+def read_shape(body: bytes) -> Meta:
+    """Only which item is the picture, what items refer to, and their properties. Raises Broken where that cannot be read."""
+    parts, meta = _parts(body), Meta()
+    if b"pitm" not in parts or b"iprp" not in parts:
+        raise Broken
+    reader = Reader(parts[b"pitm"])
+    meta.primary = reader.number(4 if reader.head()[0] else 2)
+    _read_references(parts.get(b"iref"), meta)
+    _read_properties(parts[b"iprp"], meta)
+    return meta
+
+
+def _parts(body: bytes) -> dict[bytes, bytes]:
+    parts: dict[bytes, bytes] = {}
+    for name, part in children(body[4:]):
+        if name in parts:
+            raise Broken
+        parts[name] = part
+    return parts
 
 
 def _read_items(body: bytes, meta: Meta) -> None:

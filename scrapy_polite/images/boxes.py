@@ -39,8 +39,11 @@ class Reader:
         return self.number(1), self.number(3)
 
 
-def spans(data: bytes) -> list[tuple[bytes, int, int]]:
-    """Name, start and end of the content of the boxes that fill these bytes. Raises Broken where they do not."""
+def spans(data: bytes, cut: bool = False) -> list[tuple[bytes, int, int]]:
+    """Name, start and end of the content of the boxes that fill these bytes. Raises Broken where they do not.
+
+    cut: the last one may be longer than what is left of the data; it is left out.
+    """
     found: list[tuple[bytes, int, int]] = []
     at = 0
     while at < len(data):
@@ -48,6 +51,8 @@ def spans(data: bytes) -> list[tuple[bytes, int, int]]:
         if size == 1:
             size, start = int.from_bytes(data[at + 8 : at + 16], "big"), at + 16
         end = at + size if size else len(data)  # 0: up to the end
+        if cut and end > len(data):
+            break
         if start > end or end > len(data) or len(found) >= _MOST_BOXES:
             raise Broken
         found.append((name, start, end))

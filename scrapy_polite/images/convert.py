@@ -10,6 +10,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from scrapy_polite.images.animation import frames_of, stays_animated
+from scrapy_polite.images.avifcost import tiled
 from scrapy_polite.images.libvips import LOADERS, load, number, quiet
 from scrapy_polite.images.making import Decoded, made, picture_blurhash, picture_hash
 from scrapy_polite.images.parts import laden
@@ -111,7 +112,7 @@ def _probe(vips: Vips, data: bytes, kind: str | None, length: int, config: Image
     width, height = (image.height, image.width) if turned else (image.width, image.height)
     whole = kind == "avif" or (kind in _PROGRESSIVE and interlaced)
     header = Header(kind, width, height, frames, streamable=not whole, foreign=foreign)
-    return judge(header, length, config) or header
+    return judge(header, length, config) or (tiled(data, config) if kind == "avif" else None) or header
 
 
 def _convert(
