@@ -104,6 +104,9 @@ DIFFERENT = [
     (SHOP, "https://res.cloudinary.com/evil/image/fetch/https://shop.example/a/1.jpg"),
     (SHOP, "https://wsrv.nl/?url=https%3A%2F%2Fshop.example%2Fa%2F1.jpg"),
     (SHOP, f"{THUMBOR}/unsafe/{SHOP}"),
+    # Another port may be somebody else's, and whoever is on the way can write what he likes into an answer by http.
+    (SHOP, "https://shop.example:8443/_next/image?url=https%3A%2F%2Fshop.example%2Fa%2F1.jpg"),
+    (SHOP, "http://shop.example/_next/image?url=https%3A%2F%2Fshop.example%2Fa%2F1.jpg"),
     # Nor is what a tenant of a host says of another: a bucket whose name could be a signature, a key that reads like options.
     ("https://s3.example/hers/1.jpg", "https://s3.example/his-bucket/q:90/plain/https://s3.example/hers/1.jpg"),
     ("https://s3.example/hers/1.jpg", "https://s3.example/his-bucket/q:90/aHR0cHM6Ly9zMy5leGFtcGxlL2hlcnMvMS5qcGc"),

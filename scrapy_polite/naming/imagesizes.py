@@ -57,7 +57,8 @@ def shown_by(target: Target) -> Shown:
     if source is None or not isinstance(found, Target):
         return Shown(f"\n{url}")
     service = service_of(target.host, target.path)
-    house = "" if found.host == target.host and not _anybodys(target) else target.host
+    theirs, ours = ((one.scheme, one.host, one.port) for one in (found, target))
+    house = "" if theirs == ours and not _anybodys(target) else target.url.removesuffix(target.path)
     if service is not None:
         house = f"{service[0].provider}/{service[1]}"
     asked = _Asked()
