@@ -20,10 +20,11 @@ from scrapy_polite.mediafailures import QUIET
 from scrapy_polite.mediainfo import ImageRejected
 from scrapy_polite.mediastore import AtomicFilesStore
 from scrapy_polite.mediastores import StoresOfOneCrawler
+from scrapy_polite.samesource import largest
 from scrapy_polite.wording import seen
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from scrapy import Spider
     from scrapy.http import Response
@@ -66,7 +67,7 @@ class ImagesOfItems(StoresOfOneCrawler):
         info, same = self.spiderinfo, self.same_source
         requests: list[Request] = list(arg_to_iter(self.get_media_requests(item, info)))
         shown = same.shown(requests) if same is not None else [None] * len(requests)
-        beside = [(request.url, one) for request, one in zip(requests, shown, strict=True) if one is not None]
+        beside = largest([(request.url, one) for request, one in zip(requests, shown, strict=True) if one is not None])
         images = (self._image(request, one, beside, info, item) for request, one in zip(requests, shown, strict=True))
         results: list[FileInfoOrError] = []
         for found in await asyncio.gather(*images, return_exceptions=True):
@@ -80,7 +81,7 @@ class ImagesOfItems(StoresOfOneCrawler):
         self,
         request: Request,
         shown: Shown | None,
-        beside: Sequence[tuple[str, Shown]],
+        beside: Mapping[str, Sequence[tuple[str, Shown]]],
         info: MediaPipeline.SpiderInfo,
         item: Any,
     ) -> FileInfo:
@@ -89,7 +90,7 @@ class ImagesOfItems(StoresOfOneCrawler):
 
         if shown is None or self.same_source is None:
             return await ask(request)
-        found, asked = await self.same_source.fetch(request, shown, beside, ask)
+        found, asked = await self.same_source.fetch(request, shown, beside[shown.picture], ask)
         if asked != request.url:
             logger.debug("Image by another URL: <%s>: <%s>", request.url, asked, extra={"spider": info.spider})
             self.count("same_source")

@@ -7,6 +7,7 @@ asked for, if it shows as much; and where that fails, the next. Nobody gets less
 
 from __future__ import annotations
 
+import heapq
 from typing import TYPE_CHECKING, Final
 
 from scrapy import Request
@@ -18,17 +19,20 @@ from scrapy_polite.naming.imagesizes import Shown, shown_by
 from scrapy_polite.remembering import Remembering
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from scrapy.pipelines.media import FileInfo
 
-__all__ = ["REMEMBERED", "SameSource"]
+__all__ = ["REMEMBERED", "SameSource", "largest"]
 
 REMEMBERED: Final = 10_000
 """Pictures of which it is known by which URLs they were asked for: some 700 bytes each."""
 
 AT_MOST: Final = 4
 """URLs of each."""
+
+TRIED: Final = 10
+"""URLs of one picture in an item that may stand for the others. A page may name thousands: each would be compared with each."""
 
 
 class SameSource:
@@ -50,9 +54,9 @@ class SameSource:
         beside: Sequence[tuple[str, Shown]],
         ask: Callable[[Request], Awaitable[FileInfo]],
     ) -> tuple[FileInfo, str]:
-        """The result for a request, and the URL that was asked for in its stead. beside: URLs of its item. ask: makes a
-        request; called twice for the same URL it must fetch it once. Raises what it raised for this request, if all have
-        failed."""
+        """The result for a request, and the URL that was asked for in its stead. beside: URLs of its item, as `largest` has
+        them. ask: makes a request; called twice for the same URL it must fetch it once. Raises what it raised for this request,
+        if all have failed."""
         failed: Exception | None = None
         for url, other in self._candidates(request.url, shown, beside):
             own = url == request.url
@@ -85,6 +89,14 @@ class SameSource:
             self._asked[shown.picture] = kept
         elif known:
             del self._asked[shown.picture]
+
+
+def largest(urls: Iterable[tuple[str, Shown]]) -> dict[str, list[tuple[str, Shown]]]:
+    """By picture those of an item's URLs that show the most, `TRIED` at most."""
+    found: dict[str, dict[str, Shown]] = {}
+    for url, shown in urls:
+        found.setdefault(shown.picture, {})[url] = shown
+    return {picture: heapq.nlargest(TRIED, same.items(), key=lambda one: one[1].rank) for picture, same in found.items()}
 
 
 def _shown(request: Request) -> Shown | None:

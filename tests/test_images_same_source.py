@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,9 +13,10 @@ from PIL import Image
 from scrapy import Request
 from scrapy.http.request import NO_CALLBACK
 
-from scrapy_polite.samesource import AT_MOST, REMEMBERED, SameSource
+from scrapy_polite.samesource import AT_MOST, REMEMBERED, TRIED, SameSource, largest
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from scrapy.pipelines.media import FileInfo
@@ -42,16 +44,16 @@ class Fetching:
         return {"url": request.url, "path": f"full/{request.url[-4:]}", "checksum": "c", "status": "downloaded"}
 
 
-def entries(same: SameSource, requests: list[Request], fetching: Fetching) -> list[Any]:
+def entries(same: SameSource, requests: list[Request], fetching: Callable[[Request], Awaitable[FileInfo]]) -> list[Any]:
     """What an item is told of its images."""
 
     async def run() -> list[Any]:
         shown = same.shown(requests)
         assert None not in shown
         pairs = [(request, one) for request, one in zip(requests, shown, strict=True) if one is not None]
-        beside = [(request.url, one) for request, one in pairs]
+        beside = largest((request.url, one) for request, one in pairs)
         return await asyncio.gather(
-            *(same.fetch(request, one, beside, fetching) for request, one in pairs), return_exceptions=True
+            *(same.fetch(request, one, beside[one.picture], fetching) for request, one in pairs), return_exceptions=True
         )
 
     return asyncio.run(run())
@@ -105,6 +107,26 @@ def test_where_the_largest_fails_the_next_is_asked_for_and_where_all_fail_each_f
 )
 def test_a_request_into_which_the_project_has_put_something_is_made_for_itself(own: dict[str, Any]) -> None:
     assert SameSource().shown([Request(IMGIX, **own), Request("http://a b/")]) == [None, None]
+
+
+def test_of_thousands_of_urls_of_one_picture_each_is_compared_with_few() -> None:
+    requests = [Request(f"https://hearth.imgix.net/1.jpg?w={width}", callback=NO_CALLBACK) for width in range(1, 2001)]
+    fetching = Fetching()
+    before = time.process_time()
+    found = entries(SameSource(), requests, fetching)
+    assert time.process_time() - before < 1  # 3 s, and 75 s for 10 000
+    assert fetching.asked == [requests[-1].url]
+    assert [entry[0]["url"] for entry in found] == [request.url for request in requests]
+    broken = Fetching(*(request.url for request in requests))
+    tries = 0
+
+    async def ask(request: Request) -> FileInfo:
+        nonlocal tries
+        tries += 1
+        return await broken(request)
+
+    entries(SameSource(), requests, ask)
+    assert tries <= len(requests) * (TRIED + AT_MOST + 1)
 
 
 def test_what_is_remembered_of_pictures_does_not_grow_with_the_crawl() -> None:
