@@ -256,6 +256,14 @@ def test_nothing_hides_in_a_chunk_that_is_kept(name: bytes) -> None:
 OTHER_CRC = b"SN-0"
 
 
+def test_frames_that_nobody_shows_are_no_hiding_place() -> None:
+    plain = encoded(photo(), "png")
+    frame, count = chunk(b"fcTL", bytes(26)) + chunk(b"fdAT", bytes(4) + STORY), chunk(b"acTL", b"\0\0\0\1\0\0\0\0")
+    assert stripped(plain[:33] + frame + plain[33:], "png") == plain
+    assert stripped(plain[:-12] + count + frame + plain[-12:], "png") == plain
+    assert stripped(plain[:33] + count[:-1] + b"?" + plain[33:-12] + frame + plain[-12:], "png") == plain
+
+
 def test_only_the_first_of_a_kind_counts() -> None:
     plain = encoded(photo(), "png")
     gammas = [chunk(b"gAMA", number.to_bytes(4, "big")) for number in (45455, 9)]

@@ -37,6 +37,12 @@ _PNG_KEPT = {
 }
 
 
+def _hidden(name: bytes, seen: set[bytes]) -> bool:
+    """Whether this is a frame, or the count of them, that nobody shows: the count stands before the frames and the picture (section
+    11.3.5). What lies there may be another picture altogether."""
+    return b"IDAT" in seen if name == b"acTL" else name in (b"fcTL", b"fdAT") and b"acTL" not in seen
+
+
 def png_stripped(data: bytes) -> bytes | None:
     """A PNG with its pixels, frames, transparency and colour space, and of its EXIF the orientation."""
     if not data.startswith(_PNG_SIGNATURE):
@@ -51,7 +57,7 @@ def png_stripped(data: bytes) -> bytes | None:
         first, body = name not in seen, whole[at + 8 : end - 4]
         if name in _PNG_KEPT:
             least, most = _PNG_KEPT[name]
-            fits = least <= length <= most and (first or name in _PNG_MANY)
+            fits = least <= length <= most and (first or name in _PNG_MANY) and not _hidden(name, seen)
             if name in _PNG_CRITICAL:
                 if not fits:
                     return None
