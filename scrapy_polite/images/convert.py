@@ -16,6 +16,7 @@ from scrapy_polite.images.making import Decoded, made, picture_blurhash, picture
 from scrapy_polite.images.parts import laden
 from scrapy_polite.images.plan import Plan, made_format, plan
 from scrapy_polite.images.policy import Header, ImagesConfig, Picture, Rejected, Size, Variant, admit, allowed_frames, judge
+from scrapy_polite.images.profiles import heavy
 from scrapy_polite.images.signature import ends_early, png_frames, recognise
 from scrapy_polite.images.strip import stripped
 from scrapy_polite.images.svg import drawn
@@ -97,7 +98,8 @@ def _probe(vips: Vips, data: bytes, kind: str | None, length: int, config: Image
         loader = image.get("vips-loader")
         frames = number(image, "n-pages", 1)
         interlaced = number(image, "interlaced", 0) != 0
-        foreign = image.get_typeof("icc-profile-data") != 0 or image.interpretation not in _SCREEN or image.bands == 2
+        profile = image.get("icc-profile-data") if image.get_typeof("icc-profile-data") else None
+        foreign = profile is not None or image.interpretation not in _SCREEN or image.bands == 2
         turned = number(image, "orientation", 1) >= 5  # EXIF 2.32, tag 0x0112: 5 to 8 swap the sides
     except vips.Error:
         if ends_early(data, kind):
@@ -107,6 +109,8 @@ def _probe(vips: Vips, data: bytes, kind: str | None, length: int, config: Image
         return Rejected("not_an_image", f"the signature of a {kind}, but no header that can be read")
     if loader != LOADERS[read_as][1]:
         return Rejected("unsupported", f"the signature of a {kind}, but libvips reads it as something else")
+    if isinstance(profile, bytes) and heavy(profile):
+        return Rejected("unsupported", f"a {kind} with a colour profile of too many parts")
     if kind == "png":  # which libvips reads as a still picture, and says nothing
         frames = png_frames(data)
     width, height = (image.height, image.width) if turned else (image.width, image.height)

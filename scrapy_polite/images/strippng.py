@@ -38,8 +38,8 @@ _PNG_KEPT = {
 
 
 def _hidden(name: bytes, seen: set[bytes]) -> bool:
-    """Whether this is a frame, or the count of them, that nobody shows: the count stands before the frames and the picture (section
-    11.3.5). What lies there may be another picture altogether."""
+    """Whether this is a frame, or the count of them, that nobody shows: the count stands before the frames and the picture
+    (section 11.3.5). What lies there may be another picture altogether."""
     return b"IDAT" in seen if name == b"acTL" else name in (b"fcTL", b"fdAT") and b"acTL" not in seen
 
 
