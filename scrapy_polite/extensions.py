@@ -18,8 +18,8 @@ from scrapy_polite.errors import said_at_start
 from scrapy_polite.handlers import HANDLERS, UNPROTECTED
 from scrapy_polite.holdwatch import HoldWatch
 from scrapy_polite.media import PoliteImagesPipeline
+from scrapy_polite.media.putoff import PutOff
 from scrapy_polite.politeness import Politeness
-from scrapy_polite.putoff import PutOff
 from scrapy_polite.queue import OriginQueue
 from scrapy_polite.resolver import UNVETTED, install_layers, layers_in_place
 from scrapy_polite.seen import keep_what_was_seen

@@ -24,7 +24,7 @@ from twisted.internet.defer import Deferred, fail, succeed
 
 from scrapy_polite.errors import NotNow
 from scrapy_polite.media import PoliteImagesPipeline
-from scrapy_polite.mediamemory import Results
+from scrapy_polite.media.memory import Results
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

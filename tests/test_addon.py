@@ -121,7 +121,7 @@ def test_images_are_added_where_there_is_a_place_for_them() -> None:
     assert settings_with({"IMAGES_STORE": "images"})["ITEM_PIPELINES"][PoliteImagesPipeline] == 200
     there = settings_with({"IMAGES_STORE": "images", **images})
     without = crawler_with({"IMAGES_STORE": "images", **images}, addon=False).settings
-    pipelines = {"scrapy_polite.media.PoliteImagesPipeline": 200, "scrapy_polite.pipelines.RedactionPipeline": 700}
+    pipelines = {"scrapy_polite.media.pipeline.PoliteImagesPipeline": 200, "scrapy_polite.pipelines.RedactionPipeline": 700}
     assert difference(without, there) == {**DIFFERENCE, "ITEM_PIPELINES": ({}, pipelines)}
 
 

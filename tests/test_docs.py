@@ -150,7 +150,7 @@ def test_every_reason_of_a_refusal_is_documented() -> None:
 
 def test_every_outcome_of_an_image_is_documented() -> None:
     from scrapy_polite.images.policy import OUTCOMES
-    from scrapy_polite.mediafailures import OUTCOMES as WITHOUT_BYTES
+    from scrapy_polite.media.failures import OUTCOMES as WITHOUT_BYTES
 
     assert set(first_column(page("stats.md"), "The outcomes:")) == {*OUTCOMES, *WITHOUT_BYTES}
 

@@ -19,10 +19,10 @@ from test_images_pipeline import encode
 from test_images_stores import HEADER, SIZES, s3_store
 
 from scrapy_polite.images import Rejected, images_from
-from scrapy_polite.mediacomplete import complete
-from scrapy_polite.mediaftp import FTPStore
-from scrapy_polite.mediakept import KEY, LONGEST, Kept, Made, read_kept, recipe
-from scrapy_polite.mediastore import LEFT_BEHIND, AtomicFilesStore
+from scrapy_polite.media.complete import complete
+from scrapy_polite.media.ftp import FTPStore
+from scrapy_polite.media.kept import KEY, LONGEST, Kept, Made, read_kept, recipe
+from scrapy_polite.media.store import LEFT_BEHIND, AtomicFilesStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,7 @@ def until(true: Callable[[], bool], seconds: float = 30) -> None:
 
 SENDS_MUCH = """
 import sys
-from scrapy_polite.mediaftp import FTPStore
+from scrapy_polite.media.ftp import FTPStore
 FTPStore(sys.argv[1]).write("full/a.jpg", bytes(40_000_000), {"polite": "{}"})
 """
 
@@ -81,7 +81,7 @@ def test_a_server_that_renames_onto_nothing_is_served_too(tmp_path: Path) -> Non
 KILLED = """
 import os, random, signal, sys, time
 from pathlib import Path
-from scrapy_polite.mediastore import AtomicFilesStore
+from scrapy_polite.media.store import AtomicFilesStore
 folder = Path(sys.argv[1])
 for round in range(40):
     hear, say = os.pipe()
@@ -120,7 +120,7 @@ def test_forty_kills_in_the_middle_of_writes_leave_no_half_image(tmp_path: Path)
 def test_a_full_disk_and_a_name_too_long_leave_nothing_behind(tmp_path: Path) -> None:
     code = """
 import resource, signal, sys
-from scrapy_polite.mediastore import AtomicFilesStore, StoreError
+from scrapy_polite.media.store import AtomicFilesStore, StoreError
 store = AtomicFilesStore(sys.argv[1])
 store.write("full/a.jpg", b"old")
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -13,8 +13,8 @@ from PIL import Image
 from scrapy.pipelines.images import ImageException
 from twisted.python.failure import Failure
 
-from scrapy_polite.mediainfo import ImageRejected, describe
-from scrapy_polite.mediamemory import REMEMBERED, Results
+from scrapy_polite.media.info import ImageRejected, describe
+from scrapy_polite.media.memory import REMEMBERED, Results
 
 if TYPE_CHECKING:
     from pathlib import Path

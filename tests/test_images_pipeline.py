@@ -11,8 +11,8 @@ from image_crawls import Crawl, Server, encode, files
 from PIL import Image
 from poison_image import POISON
 
-from scrapy_polite.backlog import Backlog
-from scrapy_polite.mediastore import AtomicFilesStore
+from scrapy_polite.media.backlog import Backlog
+from scrapy_polite.media.store import AtomicFilesStore
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from PIL import Image
 from scrapy import Request
 from scrapy.http.request import NO_CALLBACK
 
-from scrapy_polite.samesource import AT_MOST, REMEMBERED, TRIED, SameSource, largest
+from scrapy_polite.media.samesource import AT_MOST, REMEMBERED, TRIED, SameSource, largest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

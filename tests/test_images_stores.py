@@ -23,12 +23,12 @@ from scrapy.utils.test import get_crawler
 from test_images_pipeline import Server, encode, name
 
 from scrapy_polite.images import Header
-from scrapy_polite.media import BACKLOG_BYTES, PoliteImagesPipeline
-from scrapy_polite.mediacomplete import meta_of
-from scrapy_polite.mediaftp import FTPStore
-from scrapy_polite.mediakept import KEY, Kept
-from scrapy_polite.mediaremote import GCSStore, S3Store
-from scrapy_polite.mediastore import ImageStore, StoreError
+from scrapy_polite.media.complete import meta_of
+from scrapy_polite.media.ftp import FTPStore
+from scrapy_polite.media.kept import KEY, Kept
+from scrapy_polite.media.pipeline import BACKLOG_BYTES, PoliteImagesPipeline
+from scrapy_polite.media.remote import GCSStore, S3Store
+from scrapy_polite.media.store import ImageStore, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -409,7 +409,7 @@ sys.modules[{module!r}] = None
 from scrapy import Spider
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.test import get_crawler
-from scrapy_polite.media import BACKLOG_BYTES, PoliteImagesPipeline
+from scrapy_polite.media.pipeline import BACKLOG_BYTES, PoliteImagesPipeline
 try:
     PoliteImagesPipeline.from_crawler(get_crawler(Spider, {{"IMAGES_STORE": {uri!r}}}))
 except NotConfigured as error:

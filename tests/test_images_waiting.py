@@ -166,7 +166,7 @@ def test_what_waits_when_the_spider_closes_is_where_its_item_says_after_the_next
 SLOW = """
 import asyncio, io
 from twisted.internet.defer import ensureDeferred, Deferred
-from scrapy_polite.backlog import Backlog
+from scrapy_polite.media.backlog import Backlog
 from scrapy_polite.media import PoliteImagesPipeline
 
 class SlowStore:

@@ -24,15 +24,15 @@ from scrapy.pipelines.images import ImageException, ImagesPipeline
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import ensure_awaitable
 
-from scrapy_polite.backlog import Backlog, bound_pages
 from scrapy_polite.errors import NotNow
 from scrapy_polite.images import convert as vips
 from scrapy_polite.images.plan import original_path, variant_path
 from scrapy_polite.images.policy import ImagesConfig, Picture, Rejected
-from scrapy_polite.mediacomplete import complete, meta_of
-from scrapy_polite.mediaconfig import read_scrapy_settings, stand_in, with_scrapys
-from scrapy_polite.mediafailures import why_failed, why_not_kept
-from scrapy_polite.mediainfo import (
+from scrapy_polite.media.backlog import Backlog, bound_pages
+from scrapy_polite.media.complete import complete, meta_of
+from scrapy_polite.media.config import read_scrapy_settings, stand_in, with_scrapys
+from scrapy_polite.media.failures import why_failed, why_not_kept
+from scrapy_polite.media.info import (
     ImageInfo,
     ImageRejected,
     describe,
@@ -41,13 +41,13 @@ from scrapy_polite.mediainfo import (
     with_hashes,
     without_frames,
 )
-from scrapy_polite.mediaitems import ImagesOfItems
-from scrapy_polite.mediakept import kept_of
-from scrapy_polite.mediamemory import BoundedInfo
-from scrapy_polite.mediastore import ImageStore, checked
+from scrapy_polite.media.items import ImagesOfItems
+from scrapy_polite.media.kept import kept_of
+from scrapy_polite.media.memory import BoundedInfo
+from scrapy_polite.media.putoff import put_off
+from scrapy_polite.media.samesource import SameSource
+from scrapy_polite.media.store import ImageStore, checked
 from scrapy_polite.politeness import Politeness
-from scrapy_polite.putoff import put_off
-from scrapy_polite.samesource import SameSource
 from scrapy_polite.settings import named
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from scrapy.pipelines.images import ImagesPipeline
 from twisted.python.failure import Failure
 
 from scrapy_polite.images.policy import Rejected
-from scrapy_polite.mediainfo import ImageRejected, copied
+from scrapy_polite.media.info import ImageRejected, copied
 
 if TYPE_CHECKING:
     from scrapy import Spider

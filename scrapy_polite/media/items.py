@@ -16,11 +16,11 @@ from scrapy.utils.misc import arg_to_iter
 from twisted.python.failure import Failure
 
 from scrapy_polite.images.policy import Rejected
-from scrapy_polite.mediafailures import QUIET
-from scrapy_polite.mediainfo import ImageRejected
-from scrapy_polite.mediastore import AtomicFilesStore
-from scrapy_polite.mediastores import StoresOfOneCrawler
-from scrapy_polite.samesource import largest
+from scrapy_polite.media.failures import QUIET
+from scrapy_polite.media.info import ImageRejected
+from scrapy_polite.media.samesource import largest
+from scrapy_polite.media.store import AtomicFilesStore
+from scrapy_polite.media.stores import StoresOfOneCrawler
 from scrapy_polite.wording import seen
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.pipelines.media import FileInfo, FileInfoOrError, MediaPipeline
 
+    from scrapy_polite.media.samesource import SameSource
     from scrapy_polite.naming.imagesizes import Shown
-    from scrapy_polite.samesource import SameSource
 
 __all__ = ["ImagesOfItems"]
 

@@ -13,8 +13,8 @@ from urllib.parse import unquote, urlsplit
 
 from scrapy.pipelines.files import FTPFilesStore
 
-from scrapy_polite.mediakept import KEY
-from scrapy_polite.mediastore import ImageStore, Stat, StoreError, checked, kept_path, stat_of
+from scrapy_polite.media.kept import KEY
+from scrapy_polite.media.store import ImageStore, Stat, StoreError, checked, kept_path, stat_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -16,7 +16,7 @@ from scrapy import signals
 from scrapy.exceptions import DontCloseSpider
 
 from scrapy_polite.agenda import wake_engine
-from scrapy_polite.mediainfo import ImageRejected
+from scrapy_polite.media.info import ImageRejected
 from scrapy_polite.politeness import Politeness
 from scrapy_polite.queue import OriginQueue
 

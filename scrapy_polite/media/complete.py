@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, cast
 
 from scrapy_polite.images.convert import convert
 from scrapy_polite.images.policy import OUTCOMES, ImagesConfig, Rejected, judge
-from scrapy_polite.mediainfo import ImageInfo, describe, with_hashes
-from scrapy_polite.mediakept import KEY, LONGEST, Kept, kept_of
-from scrapy_polite.mediastore import StoreError
+from scrapy_polite.media.info import ImageInfo, describe, with_hashes
+from scrapy_polite.media.kept import KEY, LONGEST, Kept, kept_of
+from scrapy_polite.media.store import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from scrapy.pipelines.media import FileInfo
 
     from scrapy_polite.images.policy import Picture
-    from scrapy_polite.mediastore import Found, ImageStore
+    from scrapy_polite.media.store import Found, ImageStore
 
 NOT_STORED = "not_stored"
 """The outcome of an image that its store did not take, or could not be asked for."""

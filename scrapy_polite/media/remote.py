@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import NotConfigured
 from scrapy.pipelines.files import GCSFilesStore, S3FilesStore
 
-from scrapy_polite.mediakept import KEY
-from scrapy_polite.mediastore import ImageStore, Stat, stat_of
+from scrapy_polite.media.kept import KEY
+from scrapy_polite.media.store import ImageStore, Stat, stat_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

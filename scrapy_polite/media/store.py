@@ -1,7 +1,7 @@
 """Where images are stored: what every store of the images pipeline promises, and the folder on disk.
 
 Whatever a store does it does in threads, never on the event loop; a file is seen whole or not at all; and what is
-remembered of an image (`mediakept`) is read by the one question whether it is there.
+remembered of an image (`kept`) is read by the one question whether it is there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scrapy.pipelines.files import FSFilesStore, StatInfo
 from scrapy.pipelines.media import FileInfo
 from scrapy.utils.defer import deferred_from_coro
 
-from scrapy_polite.mediakept import KEY, Kept, read_kept
+from scrapy_polite.media.kept import KEY, Kept, read_kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

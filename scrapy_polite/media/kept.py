@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 from scrapy_polite.images.policy import Header
-from scrapy_polite.mediainfo import VariantInfo, nothing_known
+from scrapy_polite.media.info import VariantInfo, nothing_known
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

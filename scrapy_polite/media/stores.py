@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 from scrapy.pipelines.images import ImagesPipeline
 
-from scrapy_polite.mediaftp import FTPStore
-from scrapy_polite.mediaremote import GCSStore, S3Store
-from scrapy_polite.mediastore import AtomicFilesStore, ImageStore
+from scrapy_polite.media.ftp import FTPStore
+from scrapy_polite.media.remote import GCSStore, S3Store
+from scrapy_polite.media.store import AtomicFilesStore, ImageStore
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from typing_extensions import Self
 
-    from scrapy_polite.mediastore import Found, Stat
+    from scrapy_polite.media.store import Found, Stat
 
 # Threads that wait for a disk or a server, apart from the few that convert, which would stand still meanwhile.
 STORE_WORKERS = 8

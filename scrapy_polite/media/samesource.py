@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from scrapy import Request
 from scrapy.http.request import NO_CALLBACK
 
-from scrapy_polite.mediainfo import seen_from
+from scrapy_polite.media.info import seen_from
 from scrapy_polite.naming.hosts import Target, parse
 from scrapy_polite.naming.imagesizes import Shown, shown_by
 from scrapy_polite.remembering import Remembering

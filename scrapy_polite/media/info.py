@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
     from scrapy_polite.images.policy import Header, ImagesConfig, Picture, Variant
-    from scrapy_polite.mediakept import Kept
+    from scrapy_polite.media.kept import Kept
 
 
 class VariantInfo(TypedDict):
