@@ -358,7 +358,7 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
         None,
         f"a dict with some of {', '.join(f'`{key}`' for key in KEYS)}; or None",
         "The sizes that images are resized to, what is refused before decoding, and what is stored. It takes effect where "
-        "`IMAGES_STORE` is set. See [Images](items.md#images).",
+        "`IMAGES_STORE` is set. See [Images](images.md).",
         forms.structured(images_from),
     ),
 )
