@@ -85,6 +85,11 @@ class Put(NamedTuple):
     end: int
     new: str
 
+    @property
+    def joins(self) -> bool:
+        """True if the new text is numbers, which may be a part of what stands beside them; all else ends at its `~`."""
+        return not self.new.startswith("~")
+
     @staticmethod
     def together(text: str, puts: Sequence[Put]) -> str:
         """The text with all of them, which are in order and do not overlap."""

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 
 from scrapy_polite.redaction import acting
 from scrapy_polite.redaction.acting import replacement
+from scrapy_polite.redaction.again import Again
 from scrapy_polite.redaction.anchors import Anchors, Hit
 from scrapy_polite.redaction.contexts import context
 from scrapy_polite.redaction.escapes import escape_over, may_end_escape, unescaped_start
 from scrapy_polite.redaction.forms import Forms
 from scrapy_polite.redaction.matching import SEEN_BEFORE, Budget, OverBudget, Reading, confirm, matchers
 from scrapy_polite.redaction.media import MEDIA, end_of_media
-from scrapy_polite.redaction.personal import FORMS, REACH
+from scrapy_polite.redaction.personal import FORMS
 from scrapy_polite.redaction.phones import PhoneFinder
 from scrapy_polite.redaction.policy import STRICTNESS, Action, Choice, Policy
 from scrapy_polite.redaction.policyforms import policy_from
@@ -86,7 +87,7 @@ class Redactor:
     Raises ValueError if the policy wants phone numbers and the extra `[phone]` is not installed.
     """
 
-    __slots__ = ("_anchors", "_budget", "_farthest", "_forms", "_longest", "_matchers", "_order", "_phones", "policy")
+    __slots__ = ("_again", "_anchors", "_budget", "_farthest", "_forms", "_longest", "_matchers", "_order", "_phones", "policy")
 
     def __init__(self, policy: Policy, budget: Budget | None = None) -> None:
         self.policy = policy
@@ -99,6 +100,7 @@ class Redactor:
         self._farthest = max((matcher.before for matcher in self._matchers), default=0) + SEEN_BEFORE
         self._forms = Forms([form for form in FORMS if policy.wants(form.kind)])
         self._phones = PhoneFinder(policy.regions) if policy.wants("phone") else None
+        self._again = Again(self._anchors, self._matchers, self._forms, self._phones)
 
     @classmethod
     def from_policy(cls, policy: Policy) -> Redactor:
@@ -132,10 +134,20 @@ class Redactor:
                 return Result("", (), "nulls")
         except OverBudget:
             return Result("", (), "over_budget")
-        return self._applied(text, findings, field, passes)
+        puts, done = self._puts(text, findings, field)
+        changed = acting.Put.together(text, puts)
+        if not self._more(changed, findings, done, puts, field, reading.hits):
+            return Result(changed, tuple(done))
+        again = self._text(changed, field, (), passes - 1) if passes else Result("", (), "over_budget")
+        if again.dropped or not again.findings:
+            return Result(again.text, tuple(done), again.dropped)
+        for finding in again.findings:
+            start, end = acting.Put.origin(puts, finding.start, finding.end)
+            done.append(replace(finding, start=start, end=end))
+        return Result(again.text, tuple(_merged(done, self._order)))
 
-    def _applied(self, text: str, findings: Sequence[Finding], field: str, passes: int) -> Result:
-        """The text with something else in the place of what was found. What needs no change is no finding."""
+    def _puts(self, text: str, findings: Sequence[Finding], field: str) -> tuple[list[acting.Put], list[Finding]]:
+        """What stands in the place of what was found, and for which findings. What needs no change is none."""
         puts: list[acting.Put] = []
         done: list[Finding] = []
         for finding in findings:
@@ -147,19 +159,30 @@ class Redactor:
             if new != text[finding.start : finding.end]:
                 puts.append(acting.Put(finding.start, finding.end, new))
                 done.append(finding)
-        changed = acting.Put.together(text, puts)
-        if not any(
-            put.new == "0" or finding.action in acting.LEAVES_SOMETHING for put, finding in zip(puts, done, strict=True)
-        ):
-            return Result(changed, tuple(done))
-        # What is left of a value may be the part of another that was not there before.
-        again = self._text(changed, field, (), passes - 1) if passes else Result("", (), "over_budget")
-        if again.dropped or not again.findings:
-            return Result(again.text, tuple(done), again.dropped)
-        for finding in again.findings:
-            start, end = acting.Put.origin(puts, finding.start, finding.end)
-            done.append(replace(finding, start=start, end=end))
-        return Result(again.text, tuple(_merged(done, self._order)))
+        return puts, done
+
+    def _more(
+        self,
+        changed: str,
+        findings: Sequence[Finding],
+        done: Sequence[Finding],
+        puts: Sequence[acting.Put],
+        field: str,
+        hits: Sequence[Hit],
+    ) -> bool:
+        """True if what is left of a value may be a part of another that was not there before."""
+        if self.policy.by_context:
+            # A value may stand behind another name now, or behind none.
+            return any(put.joins for put in puts) or any(finding.action in acting.LEAVES_SOMETHING for finding in done)
+        if not any(put.joins for put in puts):
+            return False
+        if len(done) < len(findings) or "\0" in changed:
+            return True
+        try:
+            reading = Reading(changed, self._budget)
+            return self._again.finds(reading, hits, puts, lambda kind: self.policy.action(field, kind) != "keep")
+        except OverBudget:
+            return True
 
     def whole(self, kind: str, value: str | int | float, field: str) -> str | int | float | acting.Gone:
         """The value of a field that `fieldnames.kind_of` knows, as the policy has it: itself, what stands for it, or `GONE`.
@@ -202,13 +225,13 @@ class Redactor:
             # No escape is cut: not the one in which it begins, nor the one in which it ends.
             begun = escape_over(text, end - 1)
             add(kind, unescaped_start(text, start), max(end, begun[1]) if begun else end, "likely")
-        hits = sorted(self._worth_a_try(text), key=_place)
+        hits = reading.hits = sorted(self._worth_a_try(text), key=_place)
         for hit in hits:
             attempt(hit, hit.rules)
         if self._phones:
             for start, end in self._phones.find(text, reading.spend):
                 add("phone", start, end, "certain")
-        for kind, seen in self._forms.find(text, 0, len(text), reading.spend):
+        for kind, seen in self._forms.find(text, reading.spend):
             add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
         findings = fresh = _merged(found, self._order)
         # What was glued to a value, and no value for that, stands alone when that is gone: it is looked for until
@@ -224,9 +247,8 @@ class Redactor:
                 for start, end in spans:
                     for number in self._phones.beside(reading.text, start, end, reading.spend):
                         add("phone", *number, "certain")
-            for start, end in _around(spans, REACH):
-                for kind, seen in self._forms.find(reading.text, start, end, reading.spend):
-                    add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
+            for kind, seen in self._forms.near(reading.text, spans, reading.spend):
+                add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
             fresh = _merged(found, self._order)
             findings = _merged([*findings, *fresh], self._order)
         return tuple(findings)
@@ -289,19 +311,6 @@ def _between(hits: Sequence[Hit], start: int, end: int) -> Sequence[Hit]:
 
 def _place(hit: Hit) -> int:
     return hit.at
-
-
-def _around(spans: Sequence[tuple[int, int]], reach: int) -> Iterator[tuple[int, int]]:
-    """The spans with so many characters on either side, those joined that then overlap."""
-    if not spans:
-        return
-    first, last = max(0, spans[0][0] - reach), spans[0][1] + reach
-    for start, end in spans[1:]:
-        if start - reach > last:
-            yield first, last
-            first = start - reach
-        last = end + reach
-    yield first, last
 
 
 _CONFIDENCE: dict[Verdict, Confidence] = {

@@ -8,7 +8,8 @@ of their own are looked for behind a word that names them.
 from __future__ import annotations
 
 import re
-from itertools import product
+from bisect import bisect_right
+from itertools import accumulate, product
 from typing import TYPE_CHECKING, NamedTuple
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
@@ -154,10 +155,22 @@ class Forms:
         self._by_class = _automaton(by_class)
         self._by_word = _automaton(by_word)
 
-    def find(self, text: str, start: int, end: int, spend: Callable[[int], None]) -> Iterator[tuple[str, Seen]]:
-        """The kind and place of every number in text[start:end]; `spend` is told the cost of each step, and may raise."""
-        # Every character is one byte, so offsets stay; the blank stands before the first one.
-        page = b" " + text[start:end].encode("latin-1", "replace")
+    def find(self, text: str, spend: Callable[[int], None]) -> Iterator[tuple[str, Seen]]:
+        """The kind and place of every number in the text; `spend` is told the cost of each step, and may raise."""
+        return self._within(text, [(0, len(text))], spend)
+
+    def near(self, text: str, spans: Sequence[tuple[int, int]], spend: Callable[[int], None]) -> Iterator[tuple[str, Seen]]:
+        """Those in which one of these spans (in order) may have a part, or that a form sees no farther from than it reads."""
+        return self._within(text, list(_around(text, spans)), spend)
+
+    def _within(
+        self, text: str, windows: Sequence[tuple[int, int]], spend: Callable[[int], None]
+    ) -> Iterator[tuple[str, Seen]]:
+        # One after the other, each behind the character that stands before it, or a blank where the text begins. Every
+        # character is one byte, so offsets stay.
+        pieces = [text[start - 1 : end] if start else " " + text[:end] for start, end in windows]
+        offsets = [0, *accumulate(map(len, pieces))]
+        page = "".join(pieces).encode("latin-1", "replace")
         for automaton, meanings, data in (
             (self._by_class, self._class_meanings, page.translate(_TABLE)),
             (self._by_word, self._word_meanings, page),
@@ -165,13 +178,31 @@ class Forms:
             if automaton is None:
                 continue
             words = data is page
-            for index, found, _ in automaton.find_matches_as_indexes(data, overlapping=True):
-                if words and not _word_begins(data, found):
+            for index, found, end in automaton.find_matches_as_indexes(data, overlapping=True):
+                piece = bisect_right(offsets, found) - 1
+                if end > offsets[piece + 1] or (words and not _word_begins(data, found)):
                     continue
+                begun = windows[piece][0] - 1 + found - offsets[piece]
                 for skip, size, form in meanings[index]:
                     spend(_TRY_COST)
-                    for seen in _read(form, text, start + found - 1 + skip, size, spend):
+                    for seen in _read(form, text, begun + skip, size, spend):
                         yield form.kind, seen
+
+
+def _around(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The spans with what may be of a number on either side, those joined that then overlap."""
+    first = last = -1
+    for start, end in spans:
+        since, until = max(0, start - _REACH), min(len(text), end + _REACH)
+        if not any(text.find(lead, since, until) >= 0 for lead in LEADS):
+            since, until = max(0, start - _REACH_PLAIN), min(len(text), end + _REACH_PLAIN)
+        if since > last:
+            if last >= 0:
+                yield first, last
+            first = since
+        first, last = min(first, since), max(last, until)
+    if last >= 0:
+        yield first, last
 
 
 def _read(form: Form, text: str, at: int, size: int, spend: Callable[[int], None]) -> Iterator[Seen]:
@@ -201,6 +232,9 @@ def _word_begins(data: bytes, at: int) -> bool:
     return data[max(0, at - 2) : at - 1] == b"\\" or data[max(0, at - 3) : max(0, at - 2)] == b"%"
 
 
+# Characters on either side of a value in which another one can be that it hid: the longest one and what a form sees before
+# it, with every gap an escape, and where no escape is.
+_REACH, _REACH_PLAIN = 300, 160
 # What it costs to read a candidate, in characters read as they are, and a character of it with its escapes undone.
 _TRY_COST = 100
 _VIEW_COST = 10

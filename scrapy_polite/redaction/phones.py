@@ -70,6 +70,8 @@ _OTHER_BEFORE = re.compile(r"[0-9][ ,]\Z")
 _OTHER_AFTER = re.compile(r"[ ,-]{1,2}\.?[0-9]")
 # RFC 3966 section 5.3, as people write it: `x459`, `ext. 12`.
 _EXTENSION = re.compile(r"[ \u00a0]?(?:x|ext(?:ension|n)?\.?)[ \u00a0]?[0-9]{1,6}(?![A-Za-z0-9_]|\.[0-9])", re.IGNORECASE)
+# What a number is written with, escapes and their letters included.
+_RUN = re.compile(r"[0-9A-Za-z \u00a0\u2007\u2010-\u2015\u202f.()+%&#;\\-]*")
 # A number does not end in the middle of a word or a decimal; scripts without blanks between words begin at U+2000.
 _GOES_ON = re.compile(r"[A-Za-z0-9_\u00aa-\u1fff]|\.[0-9]")
 
@@ -127,6 +129,13 @@ class PhoneFinder:
                 found = self._longest(text, at, candidate.end(), spend)
                 if found:
                     yield at, found
+
+    def through(self, text: str, start: int, end: int, spend: Callable[[int], None]) -> Iterator[tuple[int, int]]:
+        """Those of which text[start:end] may be a part, or the character before them."""
+        run = _RUN.match(text[max(0, start - _LONGEST) : start][::-1])
+        first = start - run.end() if run else start
+        run = _RUN.match(text, end, end + _LONGEST)
+        yield from self._within(text, first, run.end() if run else end, spend)
 
     def _within(self, text: str, start: int, end: int, spend: Callable[[int], None]) -> Iterator[tuple[int, int]]:
         candidate = self._candidate.search(text, start, end)
