@@ -67,6 +67,7 @@ _SET_OFF = re.compile(r"(?:\+[0-9]{1,3}[ .-]?)?(?:\([0-9]{1,5}\))?[ .-]{0,2}")
 # Numbers of a drawing (`d="m.5 018 7.934 2.926-.03 ..."`): decimals without a zero, and those in a row of others.
 _DECIMAL_BEFORE = re.compile(r"[\s,-]\.\Z")
 _OTHER_BEFORE = re.compile(r"[0-9][ ,]\Z")
+_NUMBER_BEFORE = re.compile(r"[0-9][ ,-]{0,2}\.?\Z")
 _OTHER_AFTER = re.compile(r"[ ,-]{1,2}\.?[0-9]")
 # RFC 3966 section 5.3, as people write it: `x459`, `ext. 12`.
 _EXTENSION = re.compile(r"[ \u00a0]?(?:x|ext(?:ension|n)?\.?)[ \u00a0]?[0-9]{1,6}(?![A-Za-z0-9_]|\.[0-9])", re.IGNORECASE)
@@ -119,9 +120,11 @@ class PhoneFinder:
         yield from self._within(text, 0, len(text), spend)
 
     def beside(self, text: str, start: int, end: int, spend: Callable[[int], None]) -> Iterator[tuple[int, int]]:
-        """Those that end where text[start:end] begins, or begin right behind it: it was masked, and may have hid them."""
-        if start and text[start - 1] in "0123456789.":
-            yield from self._within(text, max(0, start - _LONGEST), start, spend)
+        """Those that end where text[start:end] begins, or begin right behind it: it was masked, and may have hid them, or
+        made them numbers of a drawing."""
+        number = _NUMBER_BEFORE.search(text, max(0, start - _SEES), start)
+        if number:
+            yield from self._within(text, _run_begins(text, number.start()), start, spend)
         for at in range(end, min(end + _SEES, len(text))):
             candidate = self._candidate.match(text, at, end + _LONGEST)
             if candidate:
@@ -132,9 +135,7 @@ class PhoneFinder:
 
     def through(self, text: str, start: int, end: int, spend: Callable[[int], None]) -> Iterator[tuple[int, int]]:
         """Those of which text[start:end] may be a part, or the character before them."""
-        run = _RUN.match(text[max(0, start - _LONGEST) : start][::-1])
-        first = start - run.end() if run else start
-        run = _RUN.match(text, end, end + _LONGEST)
+        first, run = _run_begins(text, start), _RUN.match(text, end, end + _LONGEST)
         yield from self._within(text, first, run.end() if run else end, spend)
 
     def _within(self, text: str, start: int, end: int, spend: Callable[[int], None]) -> Iterator[tuple[int, int]]:
@@ -179,6 +180,12 @@ class PhoneFinder:
                 if number.startswith("+"):
                     break  # with its country code it is the same number in every region
         return 0
+
+
+def _run_begins(text: str, at: int) -> int:
+    """Where what stands before `at` begins that numbers are written with."""
+    run = _RUN.match(text[max(0, at - _LONGEST) : at][::-1])
+    return at - run.end() if run else at
 
 
 def _is_drawn(text: str, start: int, end: int) -> bool:
