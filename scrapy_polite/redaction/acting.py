@@ -123,8 +123,8 @@ def stand_in(text: str, start: int, end: int, kind: str, choice: Choice, policy:
     """What is put in the place of text[start:end]. A number in JSON, or in a script's object, stays one: 0."""
     value = text[start:end]
     if (
-        _LITERALS.fullmatch(value)
-        and (choice.action, kind) != ("round", "coordinates")
+        not (kind == "coordinates" and choice.action == "round")
+        and _LITERALS.fullmatch(value)
         and _NUMBER_AFTER.match(text, end)
         and _NUMBER_BEFORE.search(text, max(0, start - 50), start)
     ):
@@ -209,8 +209,9 @@ def _initials(name: str) -> str:
 
 def _rounded(kind: str, value: str, places: int) -> str:
     """Coordinates with so many decimals, a date's year; anything else is replaced, as it has no number to round."""
-    if kind == "coordinates" and _NUMBER.search(value):
-        return _NUMBER.sub(lambda number: _cut(number[0], places), value)
+    if kind == "coordinates":
+        rounded, numbers = _NUMBER.subn(lambda number: _cut(number[0], places), value)
+        return rounded if numbers else replacement(kind)
     if kind == "birth-date":
         year = _YEAR.search(unescape(value))
         return f"~{year[0]}~" if year else replacement(kind)
@@ -232,5 +233,5 @@ def _cut(number: str, places: int) -> str:
     if len(after) <= places:
         return number
     sign = "-" if before.startswith("-") else ""
-    cut = f"{abs(round(float(number), places)):.{places}f}"
+    cut = f"{abs(float(number)):.{places}f}"
     return (before[0] if before[0] in "+-" and not sign else sign) + cut

@@ -9,7 +9,7 @@ else; everything else is as it was when nothing more was found in it.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
@@ -112,9 +112,10 @@ def _standing(hits: Sequence[Hit], puts: Sequence[Put]) -> tuple[list[tuple[int,
     between: list[list[Hit]] = [[]]
     shift = seen = 0
     for put in puts:
-        first = bisect_left(hits, put.start, seen, key=_place)
-        between[-1] += (hit._replace(at=hit.at + shift) for hit in hits[seen:first])
-        seen = bisect_left(hits, put.end, first, key=_place)
+        while seen < len(hits) and hits[seen].at < put.end:
+            if hits[seen].at < put.start:
+                between[-1].append(hits[seen]._replace(at=hits[seen].at + shift))
+            seen += 1
         begins = put.start + shift
         shift += len(put.new) - (put.end - put.start)
         if put.joins:
@@ -122,7 +123,3 @@ def _standing(hits: Sequence[Hit], puts: Sequence[Put]) -> tuple[list[tuple[int,
             between.append([])
     between[-1] += (hit._replace(at=hit.at + shift) for hit in hits[seen:])
     return numbers, between
-
-
-def _place(hit: Hit) -> int:
-    return hit.at

@@ -150,9 +150,14 @@ class Redactor:
         """What stands in the place of what was found, and for which findings. What needs no change is none."""
         puts: list[acting.Put] = []
         done: list[Finding] = []
+        choices: dict[str, Choice] = {}
         for finding in findings:
-            near = context(text, finding.start) if self.policy.by_context else ""
-            choice = self.policy.choice(field, finding.kind, near)
+            if self.policy.by_context:
+                choice = self.policy.choice(field, finding.kind, context(text, finding.start))
+            elif finding.kind in choices:
+                choice = choices[finding.kind]
+            else:
+                choice = choices[finding.kind] = self.policy.choice(field, finding.kind)
             if choice.action != finding.action:
                 choice = Choice(finding.kind, finding.action)  # of several that overlap, the strictest
             new = acting.stand_in(text, finding.start, finding.end, finding.kind, choice, self.policy)

@@ -194,7 +194,7 @@ def _around(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, 
     first = last = -1
     for start, end in spans:
         since, until = max(0, start - _REACH), min(len(text), end + _REACH)
-        if not any(text.find(lead, since, until) >= 0 for lead in LEADS):
+        if text.find("&", since, until) < 0 and text.find("\\", since, until) < 0 and text.find("%", since, until) < 0:
             since, until = max(0, start - _REACH_PLAIN), min(len(text), end + _REACH_PLAIN)
         if since > last:
             if last >= 0:

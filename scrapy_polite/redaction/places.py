@@ -19,9 +19,11 @@ _PLACE_BEGINS = re.compile(r"(?<![0-9+-])[+-]?[0-9]{1,3}\.")
 _NUMBER = r"[+-]?[0-9]{1,3}\.[0-9]{4,20}"
 _BETWEEN = r"(?:\s{0,3}[,;]\s{0,3}|%2[cC]|%20|\+)"
 _PLACE = re.compile(rf"(?P<one>{_NUMBER})(?:{_BETWEEN}(?P<two>[+-]?[0-9]{{1,3}}\.[0-9]{{1,20}}))?{END}")
-# `"lat": "`, `data-longitude=`, `itemprop="latitude" content="`, `ll=`, `/@`, `geo:`, `coordinates":[`.
+# `"lat": "`, `data-longitude=`, `itemprop="latitude" content="`, `ll=`, `/@`, `geo:`, `coordinates":[`. The letters that
+# names begin with come first, as they refuse most places.
 _NAMED = re.compile(
-    rf"""(?:(?:(?i:(?:(?<![a-z])|(?<=\\[nrt]))(?:lat(?:itude)?|lng|lon(?:g(?:itude)?)?|lat_?l(?:ng|on)|[sd]?ll|cent(?:er|re)
+    rf"""(?:(?=(?i:[lsdcmgpi]))
+    (?:(?i:(?:(?<![a-z])|(?<=\\[nrt]))(?:lat(?:itude)?|lng|lon(?:g(?:itude)?)?|lat_?l(?:ng|on)|[sd]?ll|cent(?:er|re)
     |[ds]addr|markers?|geo|coord(?:inate)?s|position|icbm|location|point))|Lat(?:itude)?|Lng|Lon(?:gitude)?|LatLng)
     {QUOTE}?(?:\s{{1,3}}(?:content|value)\s?=|\s{{0,3}}[:=(]|%3[aAdD])\s{{0,3}}{QUOTE}?(?:(?:[\[(]|%5[bB])\s{{0,3}}{QUOTE}?)?\s{{0,3}}
     |/@|%40)\Z""",
@@ -30,10 +32,18 @@ _NAMED = re.compile(
 # The same in the text of a page and in arguments, of names that mean nothing else: `<lat>`, `latitude</th><td>`,
 # `"lat", "`, `/lat/`, `latitude is `.
 _SAID = re.compile(
-    rf"""(?:(?<![A-Za-z])|(?<=\\[nrt]))(?i:lat(?:itude)?|lng|lon(?:g(?:itude)?)?|coordinates?){QUOTE}?
+    rf"""(?=(?i:[lc]))(?:(?<![A-Za-z])|(?<=\\[nrt]))(?i:lat(?:itude)?|lng|lon(?:g(?:itude)?)?|coordinates?){QUOTE}?
     (?:\s?,\s?{QUOTE}|:?(?:>|(?:</?\w{{1,10}}>){{1,3}})(?:<!\[CDATA\[)?|/|\s(?:(?:is|to|of)\s|\|\sdefault\()?{QUOTE}?)\Z""",
     re.VERBOSE,
 )
+# What is in every one of these names, characters before a number in which a name is, and in which most are.
+_PARTS_OF_NAMES = (
+    *("lat", "lng", "lon", "ll", "center", "centre", "addr", "marker", "geo", "coord", "position", "icbm", "location", "point"),
+    *("/@", "%40"),
+)
+_SEES, _CLOSE = 48, 16
+# A number begins less than so many characters behind the literal, and has its full stop within so many.
+_BEHIND, _BEGINS_WITHIN = 4, 8
 # Where the map of the web ends (EPSG:3857), in the code of every library of maps: no place of anybody.
 _EDGE = re.compile(r"[+-]?85\.051[12]")
 _BEFORE_DEGREES = re.compile(rf"(?<![\w.])(?P<number>{_NUMBER})\s?(?:\u00b0|&deg;)\Z")
@@ -42,14 +52,21 @@ _DIRECTION = re.compile(r"\s?[NSEWO]\b")
 
 def _coordinates(text: str, at: int) -> Iterator[Seen]:
     # The literal begins with what stands before the number, an escape or a blank included, or behind its sign.
-    start = next((i for i in range(max(0, at - 1), min(at + 4, len(text))) if _PLACE_BEGINS.match(text, i)), at)
-    match = _PLACE.match(text, start)
-    if match is None or _EDGE.match(match[0]):
-        return
-    if not any(name.search(text, max(0, start - 48), start) for name in (_NAMED, _SAID)):
+    begun = _PLACE_BEGINS.search(text, max(0, at - 1), at + _BEGINS_WITHIN)
+    match = _PLACE.match(text, begun.start() if begun and begun.start() < at + _BEHIND else at)
+    if match is None or not _called_a_place(text, match.start()) or _EDGE.match(match[0]):
         return
     if abs(float(match["one"])) <= 180 and abs(float(match["two"] or 0)) <= 180:
         yield Seen(*match.span())
+
+
+def _called_a_place(text: str, start: int) -> bool:
+    # The name is nearly always close by; and without a part of one there is none.
+    if _NAMED.search(text, max(0, start - _CLOSE), start):
+        return True
+    since = max(0, start - _SEES)
+    before = text[since:start].casefold()
+    return any(part in before for part in _PARTS_OF_NAMES) and any(name.search(text, since, start) for name in (_NAMED, _SAID))
 
 
 def _degrees(text: str, at: int) -> Iterator[Seen]:
