@@ -11,6 +11,8 @@ from bisect import bisect_left
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from scrapy_polite.redaction import acting
@@ -332,6 +334,11 @@ def _merged(found: list[Finding], order: Mapping[str, int]) -> list[Finding]:
 
     To take out only the longest would leave a piece of another.
     """
+    if len(found) < 2:
+        return found
+    found = sorted(found, key=attrgetter("start"))
+    if all(one.end <= other.start for one, other in pairwise(found)):
+        return found
     merged: list[Finding] = []
     best = (0, 0)
     for finding in sorted(found, key=lambda f: (f.start, -f.end, order.get(f.kind, -1))):
