@@ -19,7 +19,7 @@ from scrapy_polite.redaction.escapes import LEADS, LONGEST_ESCAPE, View, escape_
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["END", "GAP", "QUOTE", "Form", "Forms", "Seen", "begins", "classes", "hyphened", "spelled"]
+__all__ = ["END", "GAP", "QUOTE", "Form", "Forms", "Seen", "begins", "classes", "escaped", "hyphened", "spelled"]
 
 # One blank or hyphen between the groups of a number, as pages write it.
 GAP = r"(?:[ \u00a0\u2007\u2010-\u2015\u202f+.-]|%20|&nbsp;|&\#0?160;|&\#[xX][aA]0;|\\{1,8}u00[aA]0)"
@@ -68,6 +68,8 @@ class Form(NamedTuple):
     `literals`  in classes, as `classes` makes them; `bounded` as it was said there
     `words`     in the text, small letters only: they are looked for in small letters, capitals, and with a capital first
     `read`      is told the text and where the literal begins, or the word ends, and answers what stands there
+    `written`   is told the same, and answers whether to look at it with its escapes undone: in classes `\\u003a` is like
+                any letter that is written by its code, and some pages write all their letters so
     """
 
     kind: str
@@ -75,6 +77,7 @@ class Form(NamedTuple):
     literals: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     bounded: bool = True
+    written: Callable[[str, int], object] | None = None
 
 
 def classes(pattern: str, bounded: bool = True, escaped: str = "") -> tuple[str, ...]:
@@ -97,6 +100,11 @@ def classes(pattern: str, bounded: bool = True, escaped: str = "") -> tuple[str,
 
 def _escapes(signs: str) -> tuple[str, ...]:
     return (*(form.format(ord(sign)) for sign in signs for form in _CODES), *(_NAMES[sign] for sign in signs if sign in _NAMES))
+
+
+def escaped(signs: str) -> str:
+    """An expression for one of these signs, written as an escape that `classes` knows."""
+    return f"(?:{'|'.join(map(re.escape, _escapes(signs)))})"
 
 
 def spelled(words: Sequence[str]) -> tuple[str, ...]:
@@ -211,7 +219,7 @@ def _read(form: Form, text: str, at: int, size: int, spend: Callable[[int], None
     for seen in form.read(text, at):
         found = True
         yield seen
-    if found or not _LEAD.search(text, at, at + size + 1):
+    if found or (form.written and not form.written(text, at)) or not _LEAD.search(text, at, at + size + 1):
         return
     first, last = max(0, at - _VIEWED_BEFORE), min(len(text), at + size + _VIEWED)
     spend(_VIEW_COST * (last - first))

@@ -41,7 +41,8 @@ _PARTS_OF_NAMES = (
     *("lat", "lng", "lon", "ll", "center", "centre", "addr", "marker", "geo", "coord", "position", "icbm", "location", "point"),
     *("/@", "%40"),
 )
-_SEES, _CLOSE = 48, 16
+_AN_AT = re.compile("@|(?:%|%25|x|u00|#x0{0,4})40|#0{0,5}64|commat")
+_SEES, _SEES_ESCAPED, _CLOSE = 48, 96, 16
 # A number begins less than so many characters behind the literal, and has its full stop within so many.
 _BEHIND, _BEGINS_WITHIN = 4, 8
 # Where the map of the web ends (EPSG:3857), in the code of every library of maps: no place of anybody.
@@ -67,6 +68,12 @@ def _called_a_place(text: str, start: int) -> bool:
     since = max(0, start - _SEES)
     before = text[since:start].casefold()
     return any(part in before for part in _PARTS_OF_NAMES) and any(name.search(text, since, start) for name in (_NAMED, _SAID))
+
+
+def _may_be_called_a_place(text: str, at: int) -> bool:
+    """True if a part of a name stands before a number, whose signs may be escapes: letters are none."""
+    before = text[max(0, at - _SEES_ESCAPED) : at + 1].casefold()
+    return any(part in before for part in _PARTS_OF_NAMES) or _AN_AT.search(before) is not None
 
 
 def _degrees(text: str, at: int) -> Iterator[Seen]:
@@ -124,8 +131,8 @@ _ESCAPED_PLACES = tuple(
 )
 
 PLACES: tuple[Form, ...] = (
-    Form("coordinates", _coordinates, _PLACES_IN_CLASSES),
-    Form("coordinates", _coordinates, _ESCAPED_PLACES, bounded=False),
+    Form("coordinates", _coordinates, _PLACES_IN_CLASSES, written=_may_be_called_a_place),
+    Form("coordinates", _coordinates, _ESCAPED_PLACES, bounded=False, written=_may_be_called_a_place),
     Form("coordinates", _degrees, words=("\u00b0", "&deg;")),
     Form(
         "birth-date",
