@@ -119,7 +119,7 @@ ADDRESSES: tuple[Form, ...] = (
         _v4,
         tuple(x for first, second in _INNER for x in classes(f"0={first}={second}=0", bounded=False, escaped=".")),
         bounded=False,
-        written=re.compile(f"[0-9]{escaped('.')}").match,
+        needs=re.compile(f"[0-9]{escaped('.')}").match,
     ),
     Form("ip-address", _v6, (*classes("0hhh:"), *classes("0hhh%0a"), *classes("0hhh%0F"))),
     Form(
@@ -127,7 +127,7 @@ ADDRESSES: tuple[Form, ...] = (
         _v6,
         classes("0hhh=", bounded=False, escaped=":"),
         bounded=False,
-        written=re.compile(f"[23][0-9a-fA-F]{{3}}{escaped(':')}").match,
+        needs=re.compile(f"[23][0-9a-fA-F]{{3}}{escaped(':')}").match,
     ),
     Form(
         "mac-address",
@@ -144,6 +144,6 @@ ADDRESSES: tuple[Form, ...] = (
         _mac,
         classes("hh=hh=", bounded=False, escaped=":-"),
         bounded=False,
-        written=re.compile(f"{_PAIR}{escaped(':-')}").match,
+        needs=re.compile(f"{_PAIR}{escaped(':-')}").match,
     ),
 )

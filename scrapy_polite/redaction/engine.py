@@ -334,8 +334,6 @@ def _merged(found: list[Finding], order: Mapping[str, int]) -> list[Finding]:
 
     To take out only the longest would leave a piece of another.
     """
-    if len(found) < 2:
-        return found
     found = sorted(found, key=attrgetter("start"))
     if all(one.end <= other.start for one, other in pairwise(found)):
         return found

@@ -68,8 +68,9 @@ class Form(NamedTuple):
     `literals`  in classes, as `classes` makes them; `bounded` as it was said there
     `words`     in the text, small letters only: they are looked for in small letters, capitals, and with a capital first
     `read`      is told the text and where the literal begins, or the word ends, and answers what stands there
-    `written`   is told the same, and answers whether to look at it with its escapes undone: in classes `\\u003a` is like
-                any letter that is written by its code, and some pages write all their letters so
+    `needs`     is told the same, and answers whether to read there at all: in classes `\\u003a` is like any letter that is
+                written by its code, and some pages write all their letters so
+    `hidden`    is told the same where nothing was read, and answers whether to read it with its escapes undone
     """
 
     kind: str
@@ -77,7 +78,8 @@ class Form(NamedTuple):
     literals: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     bounded: bool = True
-    written: Callable[[str, int], object] | None = None
+    needs: Callable[[str, int], object] | None = None
+    hidden: Callable[[str, int], object] | None = None
 
 
 def classes(pattern: str, bounded: bool = True, escaped: str = "") -> tuple[str, ...]:
@@ -193,8 +195,9 @@ class Forms:
                 begun = windows[piece][0] - 1 + found - offsets[piece]
                 for skip, size, form in meanings[index]:
                     spend(_TRY_COST)
-                    for seen in _read(form, text, begun + skip, size, spend):
-                        yield form.kind, seen
+                    if form.needs is None or form.needs(text, begun + skip):
+                        for seen in _read(form, text, begun + skip, size, spend):
+                            yield form.kind, seen
 
 
 def _around(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -219,7 +222,7 @@ def _read(form: Form, text: str, at: int, size: int, spend: Callable[[int], None
     for seen in form.read(text, at):
         found = True
         yield seen
-    if found or (form.written and not form.written(text, at)) or not _LEAD.search(text, at, at + size + 1):
+    if found or (form.hidden and not form.hidden(text, at)) or not _LEAD.search(text, at, at + size + 1):
         return
     first, last = max(0, at - _VIEWED_BEFORE), min(len(text), at + size + _VIEWED)
     spend(_VIEW_COST * (last - first))

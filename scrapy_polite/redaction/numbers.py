@@ -203,7 +203,7 @@ def _trimmed(text: str, end: int) -> int:
 
 NUMBERS: tuple[Form, ...] = (
     Form("payment-card", _cards, (*classes("0" * 12), *classes("0000=0000"), *classes("0000=000000"))),
-    Form("iban", _ibans, classes("AA00"), written=_IBAN_COUNTRY.match),
+    Form("iban", _ibans, classes("AA00"), hidden=_IBAN_COUNTRY.match),
     Form("uk-nino", _ninos, classes("AA=00=00=00")),
     Form("uk-nino", _ninos_named, words=("national insurance", "nino", "ni number", "ni no")),
     Form(

@@ -131,8 +131,8 @@ _ESCAPED_PLACES = tuple(
 )
 
 PLACES: tuple[Form, ...] = (
-    Form("coordinates", _coordinates, _PLACES_IN_CLASSES, written=_may_be_called_a_place),
-    Form("coordinates", _coordinates, _ESCAPED_PLACES, bounded=False, written=_may_be_called_a_place),
+    Form("coordinates", _coordinates, _PLACES_IN_CLASSES, hidden=_may_be_called_a_place),
+    Form("coordinates", _coordinates, _ESCAPED_PLACES, bounded=False, hidden=_may_be_called_a_place),
     Form("coordinates", _degrees, words=("\u00b0", "&deg;")),
     Form(
         "birth-date",
