@@ -35,23 +35,23 @@ _CODES = ("%{0:02X}", "%{0:02x}", "%25{0:02X}", "%25{0:02x}", "&#{0};", "&#x{0:x
     "\\u{0:04X}")  # fmt: skip
 _NAMES = {":": "&colon;", ".": "&period;"}
 
-# The classes: 0 a digit, a and F letters that are hexadecimal digits, z and A the others, and these signs as they are;
-# "/" is everything else.
-_SIGNS = ".,:- _%&\\;~"
+# The classes: 0 a digit, a and F letters that are hexadecimal digits, z and A the others, and these as they are (u and x,
+# as pages are full of `\\u0430` and have hardly any `\\x30`); "/" is everything else.
+_SIGNS = ".,:- _%&\\;~ux"
 _TABLE = bytes(
     ord("0") if 48 <= code <= 57
     else ord("a") if 97 <= code <= 102
+    else code if chr(code) in _SIGNS
     else ord("z") if 103 <= code <= 122
     else ord("F") if 65 <= code <= 70
     else ord("A") if 71 <= code <= 90
     else ord(" ") if code == 0xA0
-    else code if chr(code) in _SIGNS
     else ord("/")
     for code in range(256)
 )  # fmt: skip
 
 # What may stand before a number: anything but a digit and a full stop, as a letter may be the end of an escape.
-_BEFORE = "aFzA,:- %&\\;/~"
+_BEFORE = "aFzuxA,:- %&\\;/~"
 
 
 class Seen(NamedTuple):
@@ -189,13 +189,13 @@ class Forms:
                 continue
             words = data is page
             for index, found, end in automaton.find_matches_as_indexes(data, overlapping=True):
-                piece = bisect_right(offsets, found) - 1
+                piece = bisect_right(offsets, found) - 1 if len(pieces) > 1 else 0
                 if end > offsets[piece + 1] or (words and not _word_begins(data, found)):
                     continue
                 begun = windows[piece][0] - 1 + found - offsets[piece]
                 for skip, size, form in meanings[index]:
-                    spend(_TRY_COST)
                     if form.needs is None or form.needs(text, begun + skip):
+                        spend(_TRY_COST)
                         for seen in _read(form, text, begun + skip, size, spend):
                             yield form.kind, seen
 

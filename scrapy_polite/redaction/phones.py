@@ -34,7 +34,14 @@ _BLANKS = dict.fromkeys(map(ord, "\u00a0\u2007\u202f"), " ")
 
 # The first characters of a number, each with what follows it: to find one character is what `re` is fastest at, and most are
 # refused by the next one.
-_FIRSTS = {"+": r"\+", "0": "0(?=0?[1-9])", "(": r"\((?=[+0])", "%": "%(?=2)", "&": r"&(?=[\#p])", "\\": r"\\(?=[\\ux])"}
+_FIRSTS = {
+    "+": r"\+",
+    "0": "0(?=0?[1-9])",
+    "(": r"\((?=[+0])",
+    "%": "%(?=2)",
+    "&": r"&(?=[\#p])",
+    "\\": r"\\(?=\\{0,63}(?:u002|x2)[bB])",
+}
 _FIRSTS_GROUPED = {**_FIRSTS, "(": r"\((?=[+02-9])", "": "[2-9](?=[0-9]{1,3}[^0-9A-Za-z])"}
 # What a number begins with, by its first character.
 _LEADS = r"""

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from scrapy_polite.redaction import identifiers
+from scrapy_polite.redaction.escapes import unescape
 from scrapy_polite.redaction.forms import END, QUOTE, Form, Seen, classes
 from scrapy_polite.redaction.numbers import behind_word
 
@@ -36,13 +37,12 @@ _SAID = re.compile(
     (?:\s?,\s?{QUOTE}|:?(?:>|(?:</?\w{{1,10}}>){{1,3}})(?:<!\[CDATA\[)?|/|\s(?:(?:is|to|of)\s|\|\sdefault\()?{QUOTE}?)\Z""",
     re.VERBOSE,
 )
-# What is in every one of these names, characters before a number in which a name is, and in which most are.
+# What is in every one of these names; characters before a number in which one is, is with escapes, and nearly always is.
 _PARTS_OF_NAMES = (
     *("lat", "lng", "lon", "ll", "center", "centre", "addr", "marker", "geo", "coord", "position", "icbm", "location", "point"),
     *("/@", "%40"),
 )
-_AN_AT = re.compile("@|(?:%|%25|x|u00|#x0{0,4})40|#0{0,5}64|commat")
-_SEES, _SEES_ESCAPED, _CLOSE = 48, 96, 16
+_SEES, _SEES_ESCAPED, _CLOSE = 48, 168, 16
 # A number begins less than so many characters behind the literal, and has its full stop within so many.
 _BEHIND, _BEGINS_WITHIN = 4, 8
 # Where the map of the web ends (EPSG:3857), in the code of every library of maps: no place of anybody.
@@ -71,9 +71,9 @@ def _called_a_place(text: str, start: int) -> bool:
 
 
 def _may_be_called_a_place(text: str, at: int) -> bool:
-    """True if a part of a name stands before a number, whose signs may be escapes: letters are none."""
-    before = text[max(0, at - _SEES_ESCAPED) : at + 1].casefold()
-    return any(part in before for part in _PARTS_OF_NAMES) or _AN_AT.search(before) is not None
+    """True if a part of a name stands before a number, or does with its escapes undone."""
+    before = unescape(text[max(0, at - _SEES_ESCAPED) : at + 1]).casefold()
+    return any(part in before for part in _PARTS_OF_NAMES)
 
 
 def _degrees(text: str, at: int) -> Iterator[Seen]:
@@ -122,7 +122,7 @@ def _birth_dates(text: str, at: int) -> Iterator[Seen]:
 # A name ends with a sign, a quote or a bracket, with a blank behind it, or an escape (`%3D`, `%3A`, `%40`, `\\"`).
 _PLACES_IN_CLASSES = tuple(
     f"{before}{sign}{'0' * digits}.0000"
-    for before in ("/", ":", "/ ", ": ", ";", "F", "a", "%00", "a ", "z ")
+    for before in ("/", ":", "/ ", ": ", ";", "F", "a", "%00", "a ", "z ", "u ", "x ")
     for sign in ("", "-")  # any other has the class "/", which stands before the number by itself
     for digits in (1, 2, 3)
 )
