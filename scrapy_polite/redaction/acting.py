@@ -32,7 +32,7 @@ class Gone:
 
 GONE: Final = Gone()
 
-# Actions whose work has something left in it that is read when the text is read again.
+# Actions that leave something of a value.
 LEAVES_SOMETHING: Final = frozenset({"mask", "round"})
 
 # Hexadecimal digits of a token (80 bits: of a billion values no two share one but by a chance of 1 in 10^6), of a hash,

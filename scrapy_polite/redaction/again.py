@@ -42,7 +42,7 @@ class Again:
 
     __slots__ = ("_anchors", "_forms", "_matchers", "_phones")
 
-    def __init__(self, anchors: Anchors, matchers: Sequence[Matcher], forms: Forms, phones: PhoneFinder | None) -> None:
+    def __init__(self, anchors: Anchors, matchers: Sequence[Matcher], forms: Forms | None, phones: PhoneFinder | None) -> None:
         self._anchors = anchors
         self._matchers = matchers
         self._forms = forms
@@ -61,8 +61,9 @@ class Again:
             for start, end in numbers:
                 for _ in self._phones.through(reading.text, start, end, reading.spend):
                     yield "phone"
-        for kind, _ in self._forms.near(reading.text, numbers, reading.spend):
-            yield kind
+        if self._forms:
+            for kind, _ in self._forms.near(reading.text, numbers, reading.spend):
+                yield kind
         for hit, rules in chain(self._old(reading, numbers, between), self._new(reading.text, numbers)):
             for index in rules:
                 for span in confirm(self._matchers[index], reading, hit.at, hit.plain):

@@ -138,7 +138,9 @@ class Redactor:
             return Result("", (), "over_budget")
         puts, done = self._puts(text, findings, field)
         changed = acting.Put.together(text, puts)
-        if not self._more(changed, findings, done, puts, field, reading.hits):
+        # What needs no change is found again, and beside it whatever was found beside it.
+        same = len(done) == len(findings)
+        if not self._may_be_more(changed, field, puts, done, reading.hits if same else None):
             return Result(changed, tuple(done))
         again = self._text(changed, field, (), passes - 1) if passes else Result("", (), "over_budget")
         if again.dropped or not again.findings:
@@ -168,22 +170,18 @@ class Redactor:
                 done.append(finding)
         return puts, done
 
-    def _more(
-        self,
-        changed: str,
-        findings: Sequence[Finding],
-        done: Sequence[Finding],
-        puts: Sequence[acting.Put],
-        field: str,
-        hits: Sequence[Hit],
+    def _may_be_more(
+        self, changed: str, field: str, puts: Sequence[acting.Put], done: Sequence[Finding], hits: Sequence[Hit] | None
     ) -> bool:
-        """True if what is left of a value may be a part of another that was not there before."""
+        """True if the new text is to be looked through: what is left of a value may be a part of another that was not there
+        before. `hits`: of the old text; None if a look beside what was put in does not tell."""
+        numbers = any(put.joins for put in puts)
         if self.policy.by_context:
             # A value may stand behind another name now, or behind none.
-            return any(put.joins for put in puts) or any(finding.action in acting.LEAVES_SOMETHING for finding in done)
-        if not any(put.joins for put in puts):
+            return numbers or any(finding.action in acting.LEAVES_SOMETHING for finding in done)
+        if not numbers:
             return False
-        if len(done) < len(findings) or "\0" in changed:
+        if hits is None or "\0" in changed:
             return True
         try:
             reading = Reading(changed, self._budget)
