@@ -204,9 +204,9 @@ def _around(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, 
     """The spans with what may be of a number on either side, those joined that then overlap."""
     first = last = -1
     for start, end in spans:
-        since, until = max(0, start - _REACH), min(len(text), end + _REACH)
+        since, until = max(0, start - _REACH), end + _REACH
         if text.find("&", since, until) < 0 and text.find("\\", since, until) < 0 and text.find("%", since, until) < 0:
-            since, until = max(0, start - _REACH_PLAIN), min(len(text), end + _REACH_PLAIN)
+            since, until = max(0, start - _REACH_PLAIN), end + _REACH_PLAIN
         if since > last:
             if last >= 0:
                 yield first, last

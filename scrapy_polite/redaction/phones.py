@@ -97,7 +97,7 @@ class PhoneFinder:
     Raises ValueError if libphonenumber is not installed, or does not know a region.
     """
 
-    __slots__ = ("_american", "_candidate", "_candidates", "_regions", "_valid", "_zeroed")
+    __slots__ = ("_american", "_candidate", "_candidates", "_regions", "_signs", "_valid", "_zeroed")
 
     def __init__(self, regions: Sequence[str]) -> None:
         try:
@@ -120,6 +120,7 @@ class PhoneFinder:
         firsts = _FIRSTS if zero else _FIRSTS_GROUPED
         self._candidates = [(sign, re.compile(first + begun, re.VERBOSE)) for sign, first in firsts.items()]
         self._candidate = re.compile("." + begun, re.VERBOSE)
+        self._signs = frozenset("".join(firsts) + ("" if zero else "23456789"))
 
         def valid(number: str, region: str, unassigned: bool) -> bool:
             try:
@@ -141,8 +142,8 @@ class PhoneFinder:
         number = _NUMBER_BEFORE.search(text, max(0, start - _SEES), start)
         if number:
             yield from self._within(text, _run_begins(text, number.start()), start, spend)
-        for at in range(end, min(end + _SEES, len(text))):
-            candidate = self._candidate.match(text, at, end + _LONGEST)
+        for at, sign in enumerate(text[end : end + _SEES], end):
+            candidate = self._candidate.match(text, at, end + _LONGEST) if sign in self._signs else None
             if candidate:
                 spend(_TRY_COST)
                 found = self._longest(text, at, candidate.end(), spend)
