@@ -32,7 +32,7 @@ class Gone:
 
 GONE: Final = Gone()
 
-# Actions whose work has something left in it that is read when the text is read again.
+# Actions that leave something of a value.
 LEAVES_SOMETHING: Final = frozenset({"mask", "round"})
 
 # Hexadecimal digits of a token (80 bits: of a billion values no two share one but by a chance of 1 in 10^6), of a hash,
@@ -85,6 +85,11 @@ class Put(NamedTuple):
     end: int
     new: str
 
+    @property
+    def joins(self) -> bool:
+        """True if the new text is numbers, which may be a part of what stands beside them; all else ends at its `~`."""
+        return not self.new.startswith("~")
+
     @staticmethod
     def together(text: str, puts: Sequence[Put]) -> str:
         """The text with all of them, which are in order and do not overlap."""
@@ -118,8 +123,8 @@ def stand_in(text: str, start: int, end: int, kind: str, choice: Choice, policy:
     """What is put in the place of text[start:end]. A number in JSON, or in a script's object, stays one: 0."""
     value = text[start:end]
     if (
-        _LITERALS.fullmatch(value)
-        and (choice.action, kind) != ("round", "coordinates")
+        not (kind == "coordinates" and choice.action == "round")
+        and _LITERALS.fullmatch(value)
         and _NUMBER_AFTER.match(text, end)
         and _NUMBER_BEFORE.search(text, max(0, start - 50), start)
     ):
@@ -204,8 +209,9 @@ def _initials(name: str) -> str:
 
 def _rounded(kind: str, value: str, places: int) -> str:
     """Coordinates with so many decimals, a date's year; anything else is replaced, as it has no number to round."""
-    if kind == "coordinates" and _NUMBER.search(value):
-        return _NUMBER.sub(lambda number: _cut(number[0], places), value)
+    if kind == "coordinates":
+        rounded, numbers = _NUMBER.subn(lambda number: _cut(number[0], places), value)
+        return rounded if numbers else replacement(kind)
     if kind == "birth-date":
         year = _YEAR.search(unescape(value))
         return f"~{year[0]}~" if year else replacement(kind)
@@ -227,5 +233,5 @@ def _cut(number: str, places: int) -> str:
     if len(after) <= places:
         return number
     sign = "-" if before.startswith("-") else ""
-    cut = f"{abs(round(float(number), places)):.{places}f}"
+    cut = f"{abs(float(number)):.{places}f}"
     return (before[0] if before[0] in "+-" and not sign else sign) + cut

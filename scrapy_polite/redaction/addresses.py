@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_polite.redaction import identifiers
 from scrapy_polite.redaction.escapes import unescape
-from scrapy_polite.redaction.forms import END, QUOTE, Form, Seen, begins, classes, hyphened
+from scrapy_polite.redaction.forms import END, QUOTE, Form, Seen, begins, classes, escaped, hyphened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,9 +119,16 @@ ADDRESSES: tuple[Form, ...] = (
         _v4,
         tuple(x for first, second in _INNER for x in classes(f"0={first}={second}=0", bounded=False, escaped=".")),
         bounded=False,
+        needs=re.compile(f"[0-9]{escaped('.')}").match,
     ),
     Form("ip-address", _v6, (*classes("0hhh:"), *classes("0hhh%0a"), *classes("0hhh%0F"))),
-    Form("ip-address", _v6, classes("0hhh=", bounded=False, escaped=":"), bounded=False),
+    Form(
+        "ip-address",
+        _v6,
+        classes("0hhh=", bounded=False, escaped=":"),
+        bounded=False,
+        needs=re.compile(f"[23][0-9a-fA-F]{{3}}{escaped(':')}").match,
+    ),
     Form(
         "mac-address",
         _mac,
@@ -132,5 +139,11 @@ ADDRESSES: tuple[Form, ...] = (
         ),
         bounded=False,
     ),
-    Form("mac-address", _mac, classes("hh=hh=", bounded=False, escaped=":-"), bounded=False),
+    Form(
+        "mac-address",
+        _mac,
+        classes("hh=hh=", bounded=False, escaped=":-"),
+        bounded=False,
+        needs=re.compile(f"{_PAIR}{escaped(':-')}").match,
+    ),
 )

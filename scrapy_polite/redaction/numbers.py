@@ -78,6 +78,10 @@ _IBAN_PARTS = {
 }
 
 
+# Escapes stand behind its country, which is no part of one (`\uDE89`).
+_IBAN_COUNTRY = re.compile(rf"(?:(?![A-F]{{2}})|(?<!\\u)(?<!\\u[0-9A-Fa-f]))(?:{'|'.join(_IBAN_PARTS)})[0-9]{{2}}")
+
+
 def _ibans(text: str, at: int) -> Iterator[Seen]:
     rest = _IBAN_PARTS.get(text[at : at + 2])
     match = rest.match(text, at + 4) if rest and _IBAN_START.match(text, at) else None
@@ -199,7 +203,7 @@ def _trimmed(text: str, end: int) -> int:
 
 NUMBERS: tuple[Form, ...] = (
     Form("payment-card", _cards, (*classes("0" * 12), *classes("0000=0000"), *classes("0000=000000"))),
-    Form("iban", _ibans, classes("AA00")),
+    Form("iban", _ibans, classes("AA00"), hidden=_IBAN_COUNTRY.match),
     Form("uk-nino", _ninos, classes("AA=00=00=00")),
     Form("uk-nino", _ninos_named, words=("national insurance", "nino", "ni number", "ni no")),
     Form(

@@ -11,6 +11,8 @@ from scrapy_polite.redaction.escapes import LONGEST_ESCAPE, View
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from scrapy_polite.redaction.anchors import Hit
+
 __all__ = ["ENDS_BLOCK", "ENDS_TOKEN", "LEAD", "WORD", "Budget", "OverBudget", "Reading"]
 
 LEAD = re.compile(r"[\\%&]")
@@ -49,13 +51,14 @@ class Reading:
     Anchors come nearly in order, so remembering the last answer makes looking ahead linear, however many there are.
     """
 
-    __slots__ = ("_left", "_next", "_view", "text")
+    __slots__ = ("_left", "_next", "_view", "hits", "text")
 
     def __init__(self, text: str, budget: Budget) -> None:
         self.text = text
         self._left = budget.base + budget.per_character * len(text)
         self._next: list[tuple[int, int]] = [(0, -1)] * len(_ENDERS)
         self._view: tuple[int, int, View] | None = None
+        self.hits: Sequence[Hit] = ()  # where a rule is to be tried, in order
 
     def mask(self, spans: Sequence[tuple[int, int]]) -> None:
         """What was found is read as `~` from now on, which stands for whatever is put in its place."""
