@@ -262,6 +262,19 @@ def test_without_the_extra_a_policy_that_wants_phones_says_which_and_one_that_do
     assert "POLITE_REDACT" in answer.stdout
 
 
+def test_the_function_for_own_code_reads_json_by_its_keys_as_a_crawl_does() -> None:
+    text = '{"author": "Jane Roe", "agent": {"phone": "020 7946 0958"}, "lat": 51.50735}'
+    policy = {"preset": "gdpr-strict", "fields": {"*agent.phone": "keep"}}
+    wanted = '{"author": "~redacted-name~", "agent": {"phone": "020 7946 0958"}, "lat": 51.507}'
+    assert redact(text, policy) == redact(text, policy, "page") == wanted
+
+
+@pytest.mark.parametrize("value", [b"to jo@x.example", None, 5, {"a": "jo@x.example"}])
+def test_the_function_for_own_code_says_what_it_takes(value: object) -> None:
+    with pytest.raises(TypeError, match=rf"redact: it is given a {type(value).__name__}; accepted is a str"):
+        redact(value, "gdpr-strict")  # type: ignore[arg-type]
+
+
 def test_phone_numbers_are_not_loaded_for_keys() -> None:
     program = (
         "import sys; from scrapy_polite.redaction import redact; redact('x' * 99); assert 'phonenumbers' not in sys.modules"

@@ -10,7 +10,6 @@ import re
 from bisect import bisect_left
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from scrapy_polite.redaction import acting
@@ -24,7 +23,6 @@ from scrapy_polite.redaction.media import MEDIA, end_of_media
 from scrapy_polite.redaction.personal import FORMS, REACH
 from scrapy_polite.redaction.phones import PhoneFinder
 from scrapy_polite.redaction.policy import STRICTNESS, Action, Choice, Policy
-from scrapy_polite.redaction.policyforms import policy_from
 from scrapy_polite.redaction.rules import RULES
 from scrapy_polite.redaction.validators import Verdict
 
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
 
     from scrapy_polite.redaction.rules import Confidence
 
-__all__ = ["DROPPED_TEXT", "Budget", "Finding", "Redactor", "Result", "redact", "replacement"]
+__all__ = ["DROPPED_TEXT", "Budget", "Finding", "Redactor", "Result", "replacement"]
 
 # Nothing that is looked for is shorter: seven digits of a phone number with a "+", "a@b.cd".
 _SHORTEST = 6
@@ -332,21 +330,3 @@ def _merged(found: list[Finding], order: Mapping[str, int]) -> list[Finding]:
             merged.append(finding)
             best = rank
     return merged
-
-
-@lru_cache(maxsize=32)
-def _redactor(policy: Policy) -> Redactor:
-    return Redactor(policy)
-
-
-def redact(text: str, policy: str | Mapping[str, object] | Policy = "secrets", field: str = "") -> str:
-    """The text without what the policy does not keep: a preset's name, a dict as in POLITE_REDACT, or a `Policy`.
-
-    A text that could not be checked to its end, or that the policy drops, comes back as `~redacted-text~`. Raises
-    ValueError for a policy that is none.
-    """
-    wanted = policy if isinstance(policy, Policy) else policy_from(policy)
-    if wanted is None:
-        return text
-    result = _redactor(wanted).text(text, field)
-    return DROPPED_TEXT if result.dropped else result.text
