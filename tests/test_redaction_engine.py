@@ -243,10 +243,8 @@ def test_regions_without_a_leading_zero_need_groups() -> None:
 
 
 def test_an_unknown_region_is_refused() -> None:
-    policy = policy_from({"preset": "gdpr-strict", "regions": ["XX"]})
-    assert policy is not None
-    with pytest.raises(ValueError, match="'XX'"):
-        Redactor(policy)
+    with pytest.raises(ValueError, match="'regions' has 'XX'"):
+        Redactor(Policy((Choice("phone", "replace"),), regions=("GB", "XX")))
 
 
 def test_without_the_extra_a_policy_that_wants_phones_says_which_and_one_that_does_not_works() -> None:
@@ -254,12 +252,15 @@ def test_without_the_extra_a_policy_that_wants_phones_says_which_and_one_that_do
         "import sys; sys.modules['phonenumbers'] = None\n"
         "from scrapy_polite.redaction import redact\n"
         "assert redact('a jo@x.example', {'kinds': {'email': 'replace'}}) == 'a ~redacted-email~'\n"
-        "try: redact('a jo@x.example', 'gdpr-strict')\n"
-        "except ValueError as e: print(e)\n"
+        "assert redact('a jo@x.example', {'kinds': {'email': 'replace'}, 'regions': ['XX']}) == 'a ~redacted-email~'\n"
+        "for wrong in 'gdpr-strict', {'regions': ['gb']}:\n"
+        "    try: redact('a jo@x.example', wrong)\n"
+        "    except ValueError as e: print(e)\n"
     )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "scrapy-polite[phone]" in answer.stdout
     assert "POLITE_REDACT" in answer.stdout
+    assert "'regions' has 'gb', no two capital letters; accepted is a list of codes" in answer.stdout
 
 
 def test_the_function_for_own_code_reads_json_by_its_keys_as_a_crawl_does() -> None:

@@ -266,6 +266,29 @@ def test_what_is_wrong_is_named_with_what_is_accepted(value: Mapping[str, object
     assert names in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("regions", "says"),
+    [
+        (["XX"], "'regions' has 'XX', which is no region that libphonenumber knows; did you mean"),
+        (["GB", "UK"], "'UK', which is no region that libphonenumber knows; did you mean 'GB'?"),
+        (["gb"], "'gb', which is no region that libphonenumber knows; did you mean 'GB'?"),
+        (["DEU"], "did you mean 'DE'?"),
+        (["EL"], "did you mean 'GR'?"),
+        ([44], "'regions' has 44, which is no region that libphonenumber knows; accepted"),
+        ([""], "'regions' has '', which"),
+        ([["GB"]], "'regions' has ['GB'], which"),
+        ("GB", "'regions' is 'GB'; accepted"),
+        ([], "'regions' is a list; accepted"),
+        (None, "'regions' is None; accepted"),
+    ],
+)
+def test_a_region_that_is_none_is_refused_and_the_nearest_named(regions: object, says: str) -> None:
+    with pytest.raises(ValueError, match="POLITE_REDACT: 'regions'") as refusal:
+        policy_from({"regions": regions})
+    assert says in str(refusal.value)
+    assert str(refusal.value).endswith("accepted is a list of codes of two capital letters (ISO 3166-1), as ['GB', 'IE']")
+
+
 def test_a_fingerprint_says_that_two_values_are_one_and_needs_a_key() -> None:
     keyed, other = redactor(key=KEY), redactor(key=OTHER_KEY)
     assert keyed.fingerprint("jo") == keyed.fingerprint("jo") != keyed.fingerprint("joe")

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from scrapy_polite.redaction.escapes import escape_over, unescape
+from scrapy_polite.redaction.regions import REGIONS_FORM, wrong_region
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -91,10 +92,9 @@ class PhoneFinder:
                 '(pip install \'scrapy-polite[phone]\') or keep phone numbers ({"kinds": {"phone": "keep"}})'
             ) from None
         for region in regions:
-            if region not in phonenumbers.SUPPORTED_REGIONS:
-                raise ValueError(
-                    f"POLITE_REDACT: 'regions' has {region!r}; accepted are ISO 3166 codes of two capitals, as GB or IE"
-                )
+            problem = wrong_region(region)
+            if problem:
+                raise ValueError(f"POLITE_REDACT: 'regions' has {problem}; accepted is {REGIONS_FORM}")
         self._regions = tuple(regions)
         self._american = frozenset(region for region in regions if phonenumbers.country_code_for_region(region) == 1)
         self._zeroed = frozenset(region for region in regions if phonenumbers.ndd_prefix_for_region(region, True) == "0")

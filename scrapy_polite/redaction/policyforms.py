@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from typing import get_args
 
 from scrapy_polite.redaction.policy import KINDS, PRESETS, Action, Choice, Policy
+from scrapy_polite.redaction.regions import REGIONS_FORM, wrong_region
 from scrapy_polite.redaction.rules import Exposure, Rule, user_rules
 
 __all__ = ["policy_from"]
@@ -62,7 +63,8 @@ def policy_from(value: object, environment: Mapping[str, str] = os.environ) -> P
     return Policy(
         # A rule of the user's own is there to be used: by its exposure a preset may not want it.
         (*choices, *preset.choices, *(Choice(rule.kind, "replace") for rule in rules)),
-        _regions(value.get("regions", preset.regions)),
+        # Not for those of a preset: libphonenumber takes a moment to load.
+        _regions(value["regions"]) if "regions" in value else preset.regions,
         _key(value.get("key"), environment),
         _key_id(value.get("key_id", preset.key_id)),
         rules,
@@ -146,11 +148,12 @@ def _kind(name: object, kinds: Sequence[str]) -> str:
 
 
 def _regions(value: object) -> tuple[str, ...]:
-    if isinstance(value, str) or not isinstance(value, (list, tuple)) or not value:
-        raise _wrong(f"'regions' is {value!r}, no list of regions")
+    if not isinstance(value, (list, tuple)) or not value:
+        raise _wrong(f"'regions' is {_shown(value)}", REGIONS_FORM)
     for region in value:
-        if not (isinstance(region, str) and len(region) == 2 and region.isascii() and region.isupper()):
-            raise _wrong(f"'regions' has {region!r}, not two capital letters as in ISO 3166")
+        problem = wrong_region(region)
+        if problem:
+            raise _wrong(f"'regions' has {problem}", REGIONS_FORM)
     return tuple(value)
 
 
