@@ -32,6 +32,12 @@ __all__ = ["Span", "StructuredRedactor"]
 Span = tuple[str, int, int]
 """A kind, and where a value of it begins and ends: found elsewhere, such as a name."""
 
+# Tags are written in any case (https://html.spec.whatwg.org/multipage/syntax.html#elements-2). Without IGNORECASE `re` looks
+# for their first character as fast as it can.
+_SCRIPT = re.compile("<[sS][cC][rR][iI][pP][tT]")
+_SCRIPT_ENDS = re.compile("</[sS][cC][rR][iI][pP][tT]")
+_LONGEST_TAG: Final = 7
+
 # What follows "<script": the rest of a tag whose content is JSON.
 _JSON_TYPE = re.compile(
     r"""\b[^<>]{0,500}\btype\s{0,4}=\s{0,4}["']?(?:application|text)/(?:[\w.-]{1,40}\+)?json\b[^<>]{0,500}>""", re.IGNORECASE
@@ -300,16 +306,14 @@ def _regions(text: str) -> Iterator[tuple[int, int]]:
     if looks_like_json(text):
         yield 0, len(text)
         return
-    # Found by `find`, which is fast: an expression would keep Python's lock over a long page. In mixed case they are text.
-    for script in ("<script", "<SCRIPT"):
-        at = _find(text, script, 0)
-        while at >= 0:
-            end = at + len(script)
-            if tag := _JSON_TYPE.match(text, end):
-                closed = _find(text, f"</{script[1:]}", tag.end())
-                end = closed if closed >= 0 else len(text)
-                yield _unwrapped(text, tag.end(), end)
-            at = _find(text, script, end)
+    opened = _search(_SCRIPT, text, 0)
+    while opened:
+        end = opened.end()
+        if tag := _JSON_TYPE.match(text, end):
+            closed = _search(_SCRIPT_ENDS, text, tag.end())
+            end = closed.start() if closed else len(text)
+            yield _unwrapped(text, tag.end(), end)
+        opened = _search(_SCRIPT, text, end)
 
 
 def _unwrapped(text: str, start: int, end: int) -> tuple[int, int]:
@@ -321,13 +325,12 @@ def _unwrapped(text: str, start: int, end: int) -> tuple[int, int]:
     return start, last + closed.start() if closed else end
 
 
-def _find(text: str, what: str, start: int) -> int:
-    """As `text.find`, in steps of which none keeps Python's lock for long."""
+def _search(pattern: re.Pattern[str], text: str, start: int) -> re.Match[str] | None:
+    """As `pattern.search`, in steps of which none keeps Python's lock for long."""
     for at in range(start, len(text), _STEP):
-        found = text.find(what, at, at + _STEP + len(what) - 1)
-        if found >= 0:
+        if found := pattern.search(text, at, at + _STEP + _LONGEST_TAG):
             return found
-    return -1
+    return None
 
 
 def _inside(spans: Sequence[Span], leaf: Leaf, value: str, exact: bool) -> list[Span]:
