@@ -12,6 +12,7 @@ import hmac
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from scrapy_polite.redaction.digits import plain_digits
 from scrapy_polite.redaction.escapes import unescape
 from scrapy_polite.redaction.joining import normalised
 
@@ -134,7 +135,7 @@ def put_in(kind: str, value: str, choice: Choice, policy: Policy) -> str:
     if choice.action == "hash":
         return f"~x{_digest(kind, value, choice, policy)[:_HASH]}~"
     if choice.action == "mask":
-        return _masked(kind, unescape(value))
+        return _masked(kind, plain_digits(unescape(value)))
     if choice.action == "round":
         return _rounded(kind, value, choice.places)
     return f"~{choice.text}~" if choice.text else replacement(kind)

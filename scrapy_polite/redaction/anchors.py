@@ -15,7 +15,7 @@ from scrapy_polite.redaction.escapes import LEADS, spellings
 from scrapy_polite.redaction.rules import regexes, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from scrapy_polite.redaction.rules import Rule
 
@@ -104,12 +104,15 @@ def _behind(shape: str, anchor: str) -> _Follow:
 
 
 class Anchors:
-    """The anchors of some rules, compiled; where a rule has none, its words. Safe to use from several threads."""
+    """The anchors of some rules, compiled; where a rule has none, its words. Safe to use from several threads.
+
+    `beside`: characters that are looked for as well, under the index behind the last rule.
+    """
 
     __slots__ = ("_automaton", "_meanings")
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
-        literals: dict[bytes, tuple[bool, dict[int, None]]] = {}
+    def __init__(self, rules: Sequence[Rule], beside: Iterable[str] = ()) -> None:
+        literals: dict[bytes, tuple[bool, dict[int, None]]] = {sign.encode(): (True, {len(rules): None}) for sign in beside}
         for index, rule in enumerate(rules):
             for anchor in rule.anchors or words.literals(rule.words):
                 as_it_is = anchor.encode()

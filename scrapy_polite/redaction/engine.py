@@ -16,6 +16,7 @@ from scrapy_polite.redaction import acting
 from scrapy_polite.redaction.acting import replacement
 from scrapy_polite.redaction.anchors import Anchors, Hit
 from scrapy_polite.redaction.contexts import context
+from scrapy_polite.redaction.digits import other_digits
 from scrapy_polite.redaction.escapes import escape_over, may_end_escape, unescaped_start
 from scrapy_polite.redaction.forms import Forms
 from scrapy_polite.redaction.matching import SEEN_BEFORE, Budget, OverBudget, Reading, confirm, matchers
@@ -90,12 +91,14 @@ class Redactor:
         self.policy = policy
         self._budget = budget or Budget()
         self._matchers = matchers(rule for rule in (*RULES, *policy.rules) if policy.wants(rule.kind))
-        self._anchors = Anchors([*(matcher.rule for matcher in self._matchers), MEDIA])
+        numbers = [form for form in FORMS if policy.wants(form.kind)]
+        beside = other_digits() if numbers else ()
+        self._anchors = Anchors([*(matcher.rule for matcher in self._matchers), MEDIA], beside)
         self._longest = max((matcher.longest for matcher in self._matchers), default=0)
         self._order = {kind: number for number, kind in enumerate(kind for matcher in self._matchers for kind in matcher.kinds)}
         # How far before an anchor the value, and what a rule sees before it, can begin.
         self._farthest = max((matcher.before for matcher in self._matchers), default=0) + SEEN_BEFORE
-        self._forms = Forms([form for form in FORMS if policy.wants(form.kind)])
+        self._forms = Forms(numbers)
         self._phones = PhoneFinder(policy.regions) if policy.wants("phone") else None
 
     @classmethod
@@ -200,14 +203,15 @@ class Redactor:
             # No escape is cut: not the one in which it begins, nor the one in which it ends.
             begun = escape_over(text, end - 1)
             add(kind, unescaped_start(text, start), max(end, begun[1]) if begun else end, "likely")
-        hits = sorted(self._worth_a_try(text), key=_place)
+        hits = sorted(self._worth_a_try(reading), key=_place)
         for hit in hits:
             attempt(hit, hit.rules)
-        if self._phones:
-            for start, end in self._phones.find(text, reading.spend):
-                add("phone", start, end, "certain")
-        for kind, seen in self._forms.find(text, 0, len(text), reading.spend):
-            add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
+        for spelled in reading.spelled():
+            if self._phones:
+                for start, end in self._phones.find(spelled, reading.spend):
+                    add("phone", start, end, "certain")
+            for kind, seen in self._forms.find(spelled, 0, len(text), reading.spend):
+                add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
         findings = fresh = _merged(found, self._order)
         # What was glued to a value, and no value for that, stands alone when that is gone: it is looked for until
         # nothing is found, so that a second pass over the result would find nothing either.
@@ -218,21 +222,23 @@ class Redactor:
             reading.mask(spans)
             for hit, rules in self._beside(reading, hits, far, spans):
                 attempt(hit, rules)
-            if self._phones:
-                for start, end in spans:
-                    for number in self._phones.beside(reading.text, start, end, reading.spend):
-                        add("phone", *number, "certain")
-            for start, end in _around(spans, REACH):
-                for kind, seen in self._forms.find(reading.text, start, end, reading.spend):
-                    add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
+            for spelled in reading.spelled():
+                if self._phones:
+                    for start, end in spans:
+                        for number in self._phones.beside(spelled, start, end, reading.spend):
+                            add("phone", *number, "certain")
+                for start, end in _around(spans, REACH):
+                    for kind, seen in self._forms.find(spelled, start, end, reading.spend):
+                        add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
             fresh = _merged(found, self._order)
             findings = _merged([*findings, *fresh], self._order)
         return tuple(findings)
 
-    def _worth_a_try(self, text: str) -> Iterator[Hit]:
+    def _worth_a_try(self, reading: Reading) -> Iterator[Hit]:
         """Where a rule is to be tried: not in the Base64 of a picture, a font or a film, in which anything may stand, nor
         behind what stands before no value."""
-        media = (len(self._matchers),)
+        text = reading.text
+        media, digit = (len(self._matchers),), (len(self._matchers) + 1,)
         skipped = 0
         refused: dict[tuple[int, ...], frozenset[str]] = {}
         for hit in self._anchors.hits(text):
@@ -241,6 +247,9 @@ class Redactor:
                 continue
             if rules == media:
                 skipped = end_of_media(text, at)
+                continue
+            if rules == digit:
+                reading.other_digits = True
                 continue
             # `{}@media`, `12@2x.png`: what stands there says that there is no value, and costs little to look at.
             signs = refused.get(rules)

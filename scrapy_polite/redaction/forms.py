@@ -18,7 +18,7 @@ from scrapy_polite.redaction.escapes import LEADS, LONGEST_ESCAPE, View, escape_
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["END", "GAP", "QUOTE", "Form", "Forms", "Seen", "begins", "classes", "hyphened", "spelled"]
+__all__ = ["BEFORE", "END", "GAP", "QUOTE", "Form", "Forms", "Seen", "begins", "classes", "hyphened", "spelled"]
 
 # One blank or hyphen between the groups of a number, as pages write it.
 GAP = r"(?:[ \u00a0\u2007\u2010-\u2015\u202f+.-]|%20|&nbsp;|&\#0?160;|&\#[xX][aA]0;|\\{1,8}u00[aA]0)"
@@ -50,7 +50,7 @@ _TABLE = bytes(
 )  # fmt: skip
 
 # What may stand before a number: anything but a digit and a full stop, as a letter may be the end of an escape.
-_BEFORE = "aFzA,:- %&\\;/~"
+BEFORE = "aFzA,:- %&\\;/~"
 
 
 class Seen(NamedTuple):
@@ -64,7 +64,7 @@ class Seen(NamedTuple):
 class Form(NamedTuple):
     """One form of number of a kind.
 
-    `literals`  in classes, as `classes` makes them; `bounded` as it was said there
+    `literals`  in classes, as `classes` makes them; `bounded`: how many of their characters stand before the number
     `words`     in the text, small letters only: they are looked for in small letters, capitals, and with a capital first
     `read`      is told the text and where the literal begins, or the word ends, and answers what stands there
     """
@@ -73,16 +73,17 @@ class Form(NamedTuple):
     read: Callable[[str, int], Iterator[Seen]]
     literals: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
-    bounded: bool = True
+    bounded: int = 1
 
 
-def classes(pattern: str, bounded: bool = True, escaped: str = "") -> tuple[str, ...]:
-    """The literals for a pattern of classes: `0`, `A` for any capital, `h` for a hexadecimal digit, `=` for a gap.
+def classes(pattern: str, bounded: bool = True, escaped: str = "", before: str = BEFORE) -> tuple[str, ...]:
+    """The literals for a pattern of classes: `0`, `A` for any capital, `x` for any letter, `h` for a hexadecimal digit, `=` for
+    a gap.
 
-    `bounded`: with each class that may stand before it (and is no part of it). `escaped`: the gap is one of these signs,
-    as an escape.
+    `bounded`: with each class of `before`, which may stand before it (and is no part of it). `escaped`: the gap is one of these
+    signs, as an escape.
     """
-    options = {"A": "FA", "h": "0aF"}
+    options = {"A": "FA", "x": "FAaz", "h": "0aF"}
     gaps: tuple[str, ...] = ("",)
     if "=" in pattern:
         written = _escapes(escaped) if escaped else (*_GAPS, *_escapes(" -"))
@@ -91,7 +92,7 @@ def classes(pattern: str, bounded: bool = True, escaped: str = "") -> tuple[str,
     for gap in gaps:  # one number has all its gaps alike
         choices = [[gap] if sign == "=" else options.get(sign, sign) for sign in pattern]
         rows += ("".join(parts) for parts in product(*choices))
-    return tuple(before + row for before in _BEFORE for row in rows) if bounded else tuple(rows)
+    return tuple(sign + row for sign in before for row in rows) if bounded else tuple(rows)
 
 
 def _escapes(signs: str) -> tuple[str, ...]:
