@@ -649,3 +649,24 @@ def test_eight_times_the_hostile_text_costs_about_eight_times_as_much(attack: st
 
     text = ATTACKS[attack]
     assert cost(text * 8) < 30 * cost(text) + 0.2
+
+
+# ---- the long escape of JavaScript
+
+
+@pytest.mark.parametrize("form", ["\\u{{{0:x}}}", "\\u{{{0:X}}}"])
+def test_keys_are_found_whose_signs_are_written_as_long_escapes(form: str) -> None:
+    for kind, key in made_up_keys(4).items():
+        for escaped in ("/:=@+", "/"):
+            short, long = (
+                "".join(one.format(ord(sign)) if sign in escaped else sign for sign in key) for one in ("\\u{0:04x}", form)
+            )
+            found = [[f.kind for f in SECRETS.text(f'x = "{written}";').findings] for written in (short, long)]
+            assert found[0] == found[1], kind
+
+
+@pytest.mark.parametrize("slash", ["\\u{2f}", "\\u{2F}", "\\u{002f}", "\\\\u{2f}"])
+@pytest.mark.parametrize("before", ["", "{", "}", "`${a}", "{{b}}"])
+def test_a_password_behind_slashes_of_any_escape_is_found(slash: str, before: str) -> None:
+    text = f'a = "{before}https:{slash}{slash}user:q8Zr7Lw2@db.example.com/";'
+    assert SECRETS.text(text).text == text.replace("q8Zr7Lw2", "~redacted-url-password~")

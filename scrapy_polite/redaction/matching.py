@@ -288,7 +288,7 @@ def confirm(matcher: Matcher, reading: Reading, at: int, plain: bool) -> tuple[S
         if before and not matcher.rule.words:
             # Nothing further left is of a value.
             for sign in matcher.bounds:
-                start = max(start, text.rfind(sign, start, at))
+                start = _bound(reading, sign, start, at)
         limit = len(text)
         if longest > _LONG:
             limit = reading.following(ENDS_BLOCK if matcher.rule.blanks else ENDS_TOKEN, at + matcher.head)
@@ -314,6 +314,15 @@ def confirm(matcher: Matcher, reading: Reading, at: int, plain: bool) -> tuple[S
         for span in matcher.match(view.text, position)
         if not (span.end == len(view.text) and beyond)
     )
+
+
+def _bound(reading: Reading, sign: str, start: int, at: int) -> int:
+    """Where this sign stands last before `at`, but for one that is part of an escape (`\\u{2f}`); `start` if nowhere."""
+    found = reading.text.rfind(sign, start, at)
+    while found >= 0 and sign in "{}" and escape_over(reading.text, found) is not None:
+        reading.spend(_TRY_COST)
+        found = reading.text.rfind(sign, start, found)
+    return max(start, found)
 
 
 def _goes_on(matcher: Matcher, text: str, start: int, end: int | None = None) -> bool:
