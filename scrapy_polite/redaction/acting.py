@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from scrapy_polite.redaction.digits import plain_digits
 from scrapy_polite.redaction.escapes import unescape
 from scrapy_polite.redaction.joining import normalised
+from scrapy_polite.redaction.marks import KEYED_MARK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +44,7 @@ _TOKEN, _HASH, _FINGERPRINT = 20, 32, 12
 _PUT_IN = re.compile(r"~[A-Za-z0-9_.~-]{0,400}~")
 # The forms that a whole value may have only because it was put in: never words of a page between two "~".
 _WHOLE = re.compile(
-    r"~redacted-[a-z0-9-]{1,64}~|~[a-z0-9-]{1,64}\.[A-Za-z0-9_-]{1,32}\.x[0-9a-f]{20}~|~x[0-9a-f]{32}~"
+    rf"~redacted-[a-z0-9-]{{1,64}}~|~{KEYED_MARK}~|~x[0-9a-f]{{32}}~"
     r"|~{2,24}(?:[A-Za-z0-9~]{2,4}~)?|~(?:[A-Z]\.){1,4}~|~(?:19|20)[0-9]{2}~"
 )
 # Kinds that a text shows by itself, so that a field of that name may hold other words too.

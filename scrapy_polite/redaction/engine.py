@@ -19,6 +19,7 @@ from scrapy_polite.redaction.contexts import context
 from scrapy_polite.redaction.digits import other_digits
 from scrapy_polite.redaction.escapes import escape_over, may_end_escape, unescaped_start
 from scrapy_polite.redaction.forms import Forms
+from scrapy_polite.redaction.marks import Marks
 from scrapy_polite.redaction.matching import SEEN_BEFORE, Budget, OverBudget, Reading, confirm, matchers
 from scrapy_polite.redaction.media import MEDIA, end_of_media
 from scrapy_polite.redaction.personal import FORMS, REACH
@@ -85,7 +86,19 @@ class Redactor:
     Raises ValueError if the policy wants phone numbers and the extra `[phone]` is not installed.
     """
 
-    __slots__ = ("_anchors", "_budget", "_farthest", "_forms", "_longest", "_matchers", "_order", "_phones", "policy")
+    __slots__ = (
+        "_anchors",
+        "_budget",
+        "_farthest",
+        "_forms",
+        "_longest",
+        "_marks",
+        "_matchers",
+        "_order",
+        "_own",
+        "_phones",
+        "policy",
+    )
 
     def __init__(self, policy: Policy, budget: Budget | None = None) -> None:
         self.policy = policy
@@ -99,6 +112,8 @@ class Redactor:
         # How far before an anchor the value, and what a rule sees before it, can begin.
         self._farthest = max((matcher.before for matcher in self._matchers), default=0) + SEEN_BEFORE
         self._forms = Forms(numbers)
+        self._own = frozenset(rule.kind for rule in policy.rules)
+        self._marks = Marks(policy)
         self._phones = PhoneFinder(policy.regions) if policy.wants("phone") else None
 
     @classmethod
@@ -194,6 +209,8 @@ class Redactor:
                 if glued and matcher.alone:
                     continue
                 for span in confirm(matcher, reading, hit.at, hit.plain):
+                    if span.kind in self._own and self._marks.around(reading.text, span.start, span.end):
+                        continue
                     add(span.kind, span.start, span.end, _CONFIDENCE[span.verdict])
 
         text = reading.text

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from scrapy_polite.redaction.escapes import LEADS, LONGEST_ESCAPE, escape_over, is_ampersand
+from scrapy_polite.redaction.marks import KEYED_MARK, LONGEST_MARK
 from scrapy_polite.redaction.reading import ENDS_BLOCK, ENDS_TOKEN, LEAD, WORD, Budget, OverBudget, Reading
 from scrapy_polite.redaction.rules import regexes, words
 from scrapy_polite.redaction.validators import Verdict
@@ -40,12 +41,11 @@ _TRY_COST = 100
 
 
 # A token that was put in, whose kind may be the word that a rule looks for (`~csrf-token.k1.x...~`): see `acting.put_in`.
-_TOKEN = re.compile(r"~[a-z0-9-]{1,64}\.[A-Za-z0-9_-]{1,32}\.x[0-9a-f]{20}~")
-_LONGEST_TOKEN = 122
+_TOKEN = re.compile(f"~{KEYED_MARK}~")
 
 
 def _in_token(text: str, start: int, end: int) -> bool:
-    first = text.rfind("~", max(0, start - _LONGEST_TOKEN), start)
+    first = text.rfind("~", max(0, start - LONGEST_MARK), start)
     token = _TOKEN.match(text, first) if first >= 0 else None
     return token is not None and end < token.end()
 
