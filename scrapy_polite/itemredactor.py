@@ -144,7 +144,8 @@ class ItemRedactor:
             why = str(reason)
         except Exception as error:
             why = f"{type(error).__name__} while it was checked"  # not its message: that may quote the value
-        self.dropped.append((field.partition(".")[0], why))
+        top, _, inner = field.partition(".")  # what is inside may be named by a page
+        self.dropped.append((top, f"a part of it: {why}" if inner else why))
         return _GONE
 
     def _value(self, value: object, field: str, depth: int, declared: Declared) -> object:

@@ -84,6 +84,12 @@ def test_a_value_that_only_its_name_gives_away_takes_its_field_with_it(kind: str
     assert work.actions == {"drop": 2}
 
 
+@pytest.mark.parametrize("value", [f"'{NAMED}'", f'"{NAMED}"', f" '{NAMED}' ", f"{NAMED}\\", f"{NAMED}&quot;"])
+def test_quotes_around_such_a_value_hide_it_in_no_field(value: str) -> None:
+    for action, wanted in (("drop", {}), ("replace", {"apiSecret": value.replace(NAMED, "~redacted-client-secret~")})):
+        assert ItemRedactor(redactor({"kinds": {"secret": action}})).item({"apiSecret": value}) == wanted
+
+
 def test_compact_json_in_a_field_is_read_by_its_keys() -> None:
     strict = ItemRedactor(redactor("gdpr-strict"))
     answer = strict.item({"raw": '{"author":"Jane","m":"jo@x.example"}'})

@@ -136,7 +136,7 @@ def test_bytes_that_are_not_what_the_field_around_says_take_it_with_them() -> No
     task = work()
     answer = task.item(Wrong(body=[b"a", {"in": b"\xff" + KEY.encode(), "b": 1}]))
     assert dict(answer) == {"body": [b"a", {"b": 1}]}  # type: ignore[call-overload]
-    assert task.dropped == [("body", "it is not utf-8, as which it is declared")]
+    assert task.dropped == [("body", "a part of it: it is not utf-8, as which it is declared")]
 
 
 def test_bytes_that_are_not_what_their_field_says_are_dropped() -> None:

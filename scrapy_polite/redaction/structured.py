@@ -116,8 +116,8 @@ class StructuredRedactor:
 
     def _told_by_name(self, name: str, value: str, field: str, found: Sequence[Span]) -> Result | None:
         """None where the name says nothing: what it tells of has no blanks, and is not long."""
-        # Blanks around it are the page's.
-        bare = value.strip()
+        # Blanks and quotes around it are the page's.
+        bare = value.strip().strip("\"'")
         if not name or not _CONTEXTUAL_SHORTEST <= len(bare) <= _CONTEXTUAL_LONGEST or any(c.isspace() for c in bare):
             return None
         if bare[0] in "{[<":
@@ -134,8 +134,8 @@ class StructuredRedactor:
             return Result(value)  # Nothing is in it without its name either.
         moves = len(before) - blanks
         findings = tuple(replace(one, start=one.start - moves, end=one.end - moves) for one in result.findings)
-        if any(one.start < blanks for one in findings):
-            return None  # It is the name that something is in.
+        if any(one.start < blanks or one.end > blanks + len(bare) for one in findings):
+            return None  # It is the name that something is in, or a quote.
         if result.dropped:
             return Result("", findings, result.dropped)
         return Result(value.replace(bare, result.text[len(before) : -1]), findings)
