@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import subprocess
 import sys
 import time
@@ -88,6 +89,28 @@ def test_no_digits_are_looked_for_where_only_keys_are() -> None:
         "assert digits.other_digits.cache_info().currsize"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize("stop", [".", "\\u002e", "\\u{2e}", "\\x2E", "%2E", "%252e", "&#46;", "&#x2e;", "&period;"])
+def test_coordinates_are_rounded_however_they_are_written(stop: str) -> None:
+    wide = str.maketrans(ASCII, OTHERS["full-width"])
+    assert STRICT.text(f"lat=51{stop}507351&x").text == "lat=51.507&x"
+    assert STRICT.text(f"?ll=51{stop}507351%2C-0{stop}127758&x").text == "?ll=51.507%2C-0.128&x"
+    assert STRICT.text(f"lat=51{stop}507351, lng={'51.507351'.translate(wide)}").text == "lat=51.507, lng=51.507"
+    years = redactor(preset="gdpr-strict", kinds={"birth-date": "round"})
+    assert years.text("DOB: 12/03/1980 DOB: 12/03/1980".translate(wide)).text.count("~1980~") == 2
+
+
+@pytest.mark.parametrize("sign", [" ", "-", "\u00a0"])
+@pytest.mark.parametrize("form", ["\\u{0:04x}", "\\u{{{0:x}}}", "\\u{{{0:X}}}"])
+def test_signs_between_digits_may_be_written_as_javascript_does(sign: str, form: str) -> None:
+    escape = form.format(ord(sign))
+    written = ["4111 1111 1111 1111", "020 7946 0958", "GB82 WEST 1234 5698 7654 32", "AB 12 34 56 C", "+44 20 7946 0958"]
+    for value in (*written, *(["536 90 4399"] if sign == "-" else [])):
+        text = f"a = '{value.replace(' ', escape)}';"
+        assert re.fullmatch("a = '~redacted-[a-z-]+~';", STRICT.text(text).text), text
+    assert STRICT.text(f"'{form.format(ord('+'))}44 20 7946 0958'").text == "'~redacted-phone~'"
+    assert STRICT.text("'81.2.69.160'".replace(".", form.format(ord(".")))).text == "'~redacted-ip-address~'"
 
 
 # ---- small letters

@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 __all__ = ["BEFORE", "END", "GAP", "QUOTE", "Form", "Forms", "Seen", "begins", "classes", "hyphened", "spelled"]
 
 # One blank or hyphen between the groups of a number, as pages write it.
-GAP = r"(?:[ \u00a0\u2007\u2010-\u2015\u202f+.-]|%20|&nbsp;|&\#0?160;|&\#[xX][aA]0;|\\{1,8}u00[aA]0)"
+GAP = r"(?:[ \u00a0\u2007\u2010-\u2015\u202f+.-]|%20|&nbsp;|&\#0?160;|&\#[xX][aA]0;|\\{1,8}u(?:00[aA]0|\{[aA]0\}))"
 # A quote around a name or a value, as it is or escaped (`\\"`, `&quot;`, `&amp;quot;`, `%22`).
 QUOTE = r"""(?:[\\]{0,8}["'`]|&(?:amp;)?(?:quot|\#3[49]);|%2[27])"""
 # Where a number ends: no letter, no hyphen but that of the end of a comment, and no decimal goes on. Letters of scripts
 # that put no blanks between words (all from U+2000 on) may stand right beside it.
 END = r"(?![A-Za-z0-9_\u00aa-\u1fff]|-(?!->)|\.[0-9])"
-_GAPS = (" ", "-", "/", "&nbsp;", "&#160;", "&#0160;", "&#xa0;", "&#xA0;", "%20", "\\u00a0", "\\u00A0")
+_GAPS = (" ", "-", "/", "&nbsp;", "&#160;", "&#0160;", "&#xa0;", "&#xA0;", "%20", "\\u00a0", "\\u00A0", "\\u{a0}", "\\u{A0}")
 
 # How encoders write what stands between the groups of a number: by its code, and by its name in HTML.
 _CODES = ("%{0:02X}", "%{0:02x}", "%25{0:02X}", "%25{0:02x}", "&#{0};", "&#x{0:x};", "\\x{0:02x}", "\\x{0:02X}", "\\u{0:04x}",
-    "\\u{0:04X}")  # fmt: skip
+    "\\u{0:04X}", "\\u{{{0:x}}}", "\\u{{{0:X}}}")  # fmt: skip
 _NAMES = {":": "&colon;", ".": "&period;"}
 
 # The classes: 0 a digit, a and F letters that are hexadecimal digits, z and A the others, and these signs as they are;

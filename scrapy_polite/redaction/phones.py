@@ -27,7 +27,7 @@ _SEES = 4
 
 _GAP = (
     r"(?:[ \u00a0\u2007\u2010-\u2015\u202f.()+-]|%(?:25)?(?:2[0-9abdeABDE])|&nbsp;|&\#0?(?:160|32|4[0135]);"
-    r"|&\#[xX](?:[aA]0|2[0-9abdABD]);|\\{1,8}(?:u00|x)(?:[aA]0|2[089abdeABDE]))"
+    r"|&\#[xX](?:[aA]0|2[0-9abdABD]);|\\{1,8}(?:(?:u00|x)(?:[aA]0|2[089abdeABDE])|u\{(?:[aA]0|2[089abdeABDE])\}))"
 )
 
 # Hard blanks, of which libphonenumber knows none.
@@ -47,7 +47,7 @@ _LEADS = r"""
       | (?<=\() (?: \+ | 0{1,2} [1-9] )
       | (?<=%) (?:25){0,2} 2[bB]
       | (?<=&) (?: \#0?43 | \#[xX]2[bB] | plus ) ;
-      | (?<=\\) (?<!\\\\) \\{0,63} (?:u002|x2)[bB]  # from the first backslash of a run
+      | (?<=\\) (?<!\\\\) \\{0,63} (?: (?:u00|x)2[bB] | u\{2[bB]\} )  # from the first backslash of a run
 """
 # Where numbers are dialled without a zero, only those written in groups can be told from prices and ids.
 _GROUPED = rf" | (?<=[2-9]) [0-9]{{1,3}} {_GAP}{{1,3}} | (?<=\() [2-9][0-9]{{1,3}} \) {_GAP}{{0,2}} "
