@@ -32,6 +32,9 @@ _PIECES = st.one_of(
     st.sampled_from(["~redacted-email~", "~email.k1.x" + "0" * 20 + "~", "~~~~0958~", "~x~", "~"]),
     st.sampled_from(["-", ".", ",", " ", "/", ":", "=", "&", '"', "<b>", "\n", "%20", "\\n", "\\u0020", "&nbsp;", "+", "°N"]),
     st.sampled_from(["4111111111111111", "8.8.8.8", "2001:4860:4860::8888", "51.507351,-0.127758", "[1, 4111111111111111]"]),
+    st.sampled_from(
+        ["０２０－７９４６－０９５８", "４１１１", "１", "١٢٣", "gb82west12345698765432", "lat=51\\u{2e}507351", "\\u{2f}"]
+    ),
     st.text("0123456789.- :~", max_size=6),
 )
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "personal-data.md").read_text()
