@@ -206,9 +206,12 @@ def _initials(name: str) -> str:
 
 def _rounded(kind: str, value: str, places: int) -> str:
     """Coordinates with so many decimals, a date's year; anything else is replaced, as it has no number to round."""
-    if kind == "coordinates" and re.search(r"\d", value):
-        # A full stop is legal wherever one stands as an escape.
-        return _NUMBER.sub(lambda number: _cut(number[0], places), plain_digits(unescape(value, ".")))
+    if kind == "coordinates":
+        if "%" in value or "&" in value or "\\" in value or not value.isascii():
+            # A full stop is legal wherever one stands as an escape.
+            value = plain_digits(unescape(value, "."))
+        if _NUMBER.search(value):
+            return _NUMBER.sub(lambda number: _cut(number[0], places), value)
     if kind == "birth-date":
         year = _YEAR.search(plain_digits(unescape(value)))
         return f"~{year[0]}~" if year else replacement(kind)

@@ -65,6 +65,7 @@ class Form(NamedTuple):
     """One form of number of a kind.
 
     `literals`  in classes, as `classes` makes them; `bounded`: how many of their characters stand before the number
+    `heads`     capitals of which two begin every number, as a cheap look; none: anything
     `words`     in the text, small letters only: they are looked for in small letters, capitals, and with a capital first
     `read`      is told the text and where the literal begins, or the word ends, and answers what stands there
     """
@@ -74,6 +75,7 @@ class Form(NamedTuple):
     literals: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     bounded: int = 1
+    heads: frozenset[str] = frozenset()
 
 
 def classes(pattern: str, bounded: bool = True, escaped: str = "", before: str = BEFORE) -> tuple[str, ...]:
@@ -170,8 +172,11 @@ class Forms:
                 if words and not _word_begins(data, found):
                     continue
                 for skip, size, form in meanings[index]:
+                    at = start + found - 1 + skip
+                    if form.heads and text[at : at + 2].upper() not in form.heads:
+                        continue
                     spend(_TRY_COST)
-                    for seen in _read(form, text, start + found - 1 + skip, size, spend):
+                    for seen in _read(form, text, at, size, spend):
                         yield form.kind, seen
 
 

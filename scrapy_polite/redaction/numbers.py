@@ -88,6 +88,7 @@ _IBAN_PARTS = {
 _SMALL_IBAN = re.compile(rf"[A-Za-z0-9]{{4}}(?:[A-Za-z0-9]+|(?P<gap>{GAP})(?:[A-Za-z0-9]{{4}}(?P=gap))*[A-Za-z0-9]{{1,4}})")
 # What stands before one in small letters: no letter, of which it would be the end, nor a digit; unless either ends an escape.
 _NO_WORD = BEFORE.translate(dict.fromkeys(map(ord, "aFzA"))) + "."
+_COUNTRIES = frozenset(identifiers.IBAN_LENGTHS)
 _ESCAPES = ("%00", "%0a", "%0F", "\\z", "\\a")
 
 
@@ -222,8 +223,11 @@ _GROUPS = tuple(literal for pattern in ("0000=0000", "0000=000000") for literal 
 
 NUMBERS: tuple[Form, ...] = (
     Form("payment-card", _cards, (*classes("0" * 12), *_GROUPS)),
-    Form("iban", _ibans, tuple({*classes("AA00", before=f"{BEFORE}.0"), *classes("xx00", before=_NO_WORD)})),
-    *(Form("iban", _ibans, classes(f"{before}xx00", bounded=False), bounded=len(before)) for before in _ESCAPES),
+    Form("iban", _ibans, tuple({*classes("AA00", before=f"{BEFORE}.0"), *classes("xx00", before=_NO_WORD)}), heads=_COUNTRIES),
+    *(
+        Form("iban", _ibans, classes(f"{before}xx00", bounded=False), bounded=len(before), heads=_COUNTRIES)
+        for before in _ESCAPES
+    ),
     Form("uk-nino", _ninos, classes("AA=00=00=00", before=f"{BEFORE}.0")),
     Form("uk-nino", _ninos_named, words=("national insurance", "nino", "ni number", "ni no")),
     Form(
