@@ -12,8 +12,10 @@ import hmac
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from scrapy_polite.redaction.digits import plain_digits
 from scrapy_polite.redaction.escapes import unescape
 from scrapy_polite.redaction.joining import normalised
+from scrapy_polite.redaction.marks import KEYED_MARK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +44,7 @@ _TOKEN, _HASH, _FINGERPRINT = 20, 32, 12
 _PUT_IN = re.compile(r"~[A-Za-z0-9_.~-]{0,400}~")
 # The forms that a whole value may have only because it was put in: never words of a page between two "~".
 _WHOLE = re.compile(
-    r"~redacted-[a-z0-9-]{1,64}~|~[a-z0-9-]{1,64}\.[A-Za-z0-9_-]{1,32}\.x[0-9a-f]{20}~|~x[0-9a-f]{32}~"
+    rf"~redacted-[a-z0-9-]{{1,64}}~|~{KEYED_MARK}~|~x[0-9a-f]{{32}}~"
     r"|~{2,24}(?:[A-Za-z0-9~]{2,4}~)?|~(?:[A-Z]\.){1,4}~|~(?:19|20)[0-9]{2}~"
 )
 # Kinds that a text shows by itself, so that a field of that name may hold other words too.
@@ -139,7 +141,7 @@ def put_in(kind: str, value: str, choice: Choice, policy: Policy) -> str:
     if choice.action == "hash":
         return f"~x{_digest(kind, value, choice, policy)[:_HASH]}~"
     if choice.action == "mask":
-        return _masked(kind, unescape(value))
+        return _masked(kind, plain_digits(unescape(value)))
     if choice.action == "round":
         return _rounded(kind, value, choice.places)
     return f"~{choice.text}~" if choice.text else replacement(kind)
@@ -210,10 +212,13 @@ def _initials(name: str) -> str:
 def _rounded(kind: str, value: str, places: int) -> str:
     """Coordinates with so many decimals, a date's year; anything else is replaced, as it has no number to round."""
     if kind == "coordinates":
+        if "%" in value or "&" in value or "\\" in value or not value.isascii():
+            # A full stop is legal wherever one stands as an escape.
+            value = plain_digits(unescape(value, "."))
         rounded, numbers = _NUMBER.subn(lambda number: _cut(number[0], places), value)
         return rounded if numbers else replacement(kind)
     if kind == "birth-date":
-        year = _YEAR.search(unescape(value))
+        year = _YEAR.search(plain_digits(unescape(value)))
         return f"~{year[0]}~" if year else replacement(kind)
     return replacement(kind)
 

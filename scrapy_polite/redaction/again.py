@@ -57,12 +57,12 @@ class Again:
 
     def _kinds(self, reading: Reading, hits: Sequence[Hit], puts: Sequence[Put]) -> Iterator[str]:
         numbers, between = _standing(hits, puts)
-        if self._phones:
-            for start, end in numbers:
-                for _ in self._phones.through(reading.text, start, end, reading.spend):
-                    yield "phone"
-        if self._forms:
-            for kind, _ in self._forms.near(reading.text, numbers, reading.spend):
+        for spelled in reading.spelled():
+            if self._phones:
+                for start, end in numbers:
+                    for _ in self._phones.through(spelled, start, end, reading.spend):
+                        yield "phone"
+            for kind, _ in self._forms.near(spelled, numbers, reading.spend) if self._forms else ():
                 yield kind
         for hit, rules in chain(self._old(reading, numbers, between), self._new(reading.text, numbers)):
             for index in rules:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -19,14 +18,15 @@ from scrapy_polite.redaction.acting import replacement
 from scrapy_polite.redaction.again import Again
 from scrapy_polite.redaction.anchors import Anchors, Hit
 from scrapy_polite.redaction.contexts import context
+from scrapy_polite.redaction.digits import other_digits
 from scrapy_polite.redaction.escapes import escape_over, unescaped_start
 from scrapy_polite.redaction.forms import Forms
+from scrapy_polite.redaction.marks import Marks
 from scrapy_polite.redaction.matching import SEEN_BEFORE, Budget, OverBudget, Reading, confirm, matchers
 from scrapy_polite.redaction.media import MEDIA, end_of_media
 from scrapy_polite.redaction.personal import FORMS
 from scrapy_polite.redaction.phones import PhoneFinder
 from scrapy_polite.redaction.policy import STRICTNESS, Action, Choice, Policy
-from scrapy_polite.redaction.policyforms import policy_from
 from scrapy_polite.redaction.rules import RULES
 from scrapy_polite.redaction.validators import Verdict
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from scrapy_polite.redaction.rules import Confidence
 
-__all__ = ["DROPPED_TEXT", "Budget", "Finding", "Redactor", "Result", "redact", "replacement"]
+__all__ = ["DROPPED_TEXT", "Budget", "Finding", "Redactor", "Result", "replacement"]
 
 # Nothing that is looked for is shorter: seven digits of a phone number with a "+", "a@b.cd".
 _SHORTEST = 6
@@ -87,18 +87,24 @@ class Redactor:
     Raises ValueError if the policy wants phone numbers and the extra `[phone]` is not installed.
     """
 
-    __slots__ = ("_again", "_anchors", "_budget", "_farthest", "_forms", "_matchers", "_order", "_phones", "policy")
+    __slots__ = (
+        *("_again", "_anchors", "_budget", "_farthest", "_forms", "_marks", "_matchers", "_order", "_own", "_phones"),
+        "policy",
+    )
 
     def __init__(self, policy: Policy, budget: Budget | None = None) -> None:
         self.policy = policy
         self._budget = budget or Budget()
         self._matchers = matchers(rule for rule in (*RULES, *policy.rules) if policy.wants(rule.kind))
-        self._anchors = Anchors([*(matcher.rule for matcher in self._matchers), MEDIA])
+        forms = [form for form in FORMS if policy.wants(form.kind)]
+        beside = other_digits() if forms else ()
+        self._anchors = Anchors([*(matcher.rule for matcher in self._matchers), MEDIA], beside)
         self._order = {kind: number for number, kind in enumerate(kind for matcher in self._matchers for kind in matcher.kinds)}
         # How far before an anchor the value, and what a rule sees before it, can begin.
         self._farthest = max((matcher.before for matcher in self._matchers), default=0) + SEEN_BEFORE
-        forms = [form for form in FORMS if policy.wants(form.kind)]
         self._forms = Forms(forms) if forms else None
+        self._own = frozenset(rule.kind for rule in policy.rules)
+        self._marks = Marks(policy)
         self._phones = PhoneFinder(policy.regions) if policy.wants("phone") else None
         self._again = Again(self._anchors, self._matchers, self._forms, self._phones)
 
@@ -139,7 +145,7 @@ class Redactor:
         changed = acting.Put.together(text, puts)
         # What needs no change is found again, and beside it whatever was found beside it.
         same = len(done) == len(findings)
-        if not self._may_be_more(changed, field, puts, done, reading.hits if same else None):
+        if not self._may_be_more(changed, field, puts, done, reading if same else None):
             return Result(changed, tuple(done))
         again = self._text(changed, field, (), passes - 1) if passes else Result("", (), "over_budget")
         if again.dropped or not again.findings:
@@ -170,21 +176,22 @@ class Redactor:
         return puts, done
 
     def _may_be_more(
-        self, changed: str, field: str, puts: Sequence[acting.Put], done: Sequence[Finding], hits: Sequence[Hit] | None
+        self, changed: str, field: str, puts: Sequence[acting.Put], done: Sequence[Finding], old: Reading | None
     ) -> bool:
         """True if the new text is to be looked through: what is left of a value may be a part of another that was not there
-        before. `hits`: of the old text; None if a look beside what was put in does not tell."""
+        before. `old`: how the old text was read; None if a look beside what was put in does not tell."""
         numbers = any(put.joins for put in puts)
         if self.policy.by_context:
             # A value may stand behind another name now, or behind none.
             return numbers or any(finding.action in acting.LEAVES_SOMETHING for finding in done)
         if not numbers:
             return False
-        if hits is None or "\0" in changed:
+        if old is None or "\0" in changed:
             return True
         try:
             reading = Reading(changed, self._budget)
-            return self._again.finds(reading, hits, puts, lambda kind: self.policy.action(field, kind) != "keep")
+            reading.other_digits = old.other_digits
+            return self._again.finds(reading, old.hits, puts, lambda kind: self.policy.action(field, kind) != "keep")
         except OverBudget:
             return True
 
@@ -221,7 +228,8 @@ class Redactor:
                 if glued and matcher.alone:
                     continue
                 for start, end, verdict, kind in confirm(matcher, reading, at, plain):
-                    add(kind, start, end, _CONFIDENCE[verdict])
+                    if kind not in self._own or not self._marks.around(reading.text, start, end):
+                        add(kind, start, end, _CONFIDENCE[verdict])
 
         text = reading.text
         for kind, start, end in elsewhere:
@@ -230,14 +238,14 @@ class Redactor:
             # No escape is cut: not the one in which it begins, nor the one in which it ends.
             begun = escape_over(text, end - 1)
             add(kind, unescaped_start(text, start), max(end, begun[1]) if begun else end, "likely")
-        hits = reading.hits = sorted(self._worth_a_try(text), key=_PLACE)
+        hits = reading.hits = sorted(self._worth_a_try(reading), key=_PLACE)
         for hit in hits:
             attempt(hit, hit.rules)
-        if self._phones:
-            for start, end in self._phones.find(text, reading.spend):
-                add("phone", start, end, "certain")
-        if self._forms:
-            for kind, seen in self._forms.find(text, reading.spend):
+        for spelled in reading.spelled():
+            if self._phones:
+                for start, end in self._phones.find(spelled, reading.spend):
+                    add("phone", start, end, "certain")
+            for kind, seen in self._forms.find(spelled, reading.spend) if self._forms else ():
                 add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
         findings = fresh = _merged(found, self._order)
         # What was glued to a value, and no value for that, stands alone when that is gone: it is looked for until
@@ -251,26 +259,29 @@ class Redactor:
             reading.mask(spans)
             for hit, rules in beside:
                 attempt(hit, rules)
-            if self._phones:
-                for start, end in spans:
-                    for number in self._phones.beside(reading.text, start, end, reading.spend):
-                        add("phone", *number, "certain")
-            if self._forms:
-                for kind, seen in self._forms.near(reading.text, spans, reading.spend):
+            for spelled in reading.spelled():
+                if self._phones:
+                    for start, end in spans:
+                        for number in self._phones.beside(spelled, start, end, reading.spend):
+                            add("phone", *number, "certain")
+                for kind, seen in self._forms.near(spelled, spans, reading.spend) if self._forms else ():
                     add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
             fresh = _merged(found, self._order)
             findings = _merged([*findings, *fresh], self._order) if fresh else findings
         return tuple(findings)
 
-    def _worth_a_try(self, text: str) -> Iterator[Hit]:
+    def _worth_a_try(self, reading: Reading) -> Iterator[Hit]:
         """Where a rule is to be tried: not in the Base64 of a picture, a font or a film, in which anything may stand."""
-        media = (len(self._matchers),)
+        text = reading.text
+        media, digit = (len(self._matchers),), (len(self._matchers) + 1,)
         skipped = 0
         for hit in self._anchors.hits(text):
             if hit.at < skipped:
                 continue
             if hit.rules == media:
                 skipped = end_of_media(text, hit.at)
+            elif hit.rules == digit:
+                reading.other_digits = True
             else:
                 yield hit
 
@@ -337,21 +348,3 @@ def _merged(found: list[Finding], order: Mapping[str, int]) -> list[Finding]:
 
 def _sureness(finding: Finding) -> tuple[int, int]:
     return _RANKS[finding.confidence], finding.end - finding.start
-
-
-@lru_cache(maxsize=32)
-def _redactor(policy: Policy) -> Redactor:
-    return Redactor(policy)
-
-
-def redact(text: str, policy: str | Mapping[str, object] | Policy = "secrets", field: str = "") -> str:
-    """The text without what the policy does not keep: a preset's name, a dict as in POLITE_REDACT, or a `Policy`.
-
-    A text that could not be checked to its end, or that the policy drops, comes back as `~redacted-text~`. Raises
-    ValueError for a policy that is none.
-    """
-    wanted = policy if isinstance(policy, Policy) else policy_from(policy)
-    if wanted is None:
-        return text
-    result = _redactor(wanted).text(text, field)
-    return DROPPED_TEXT if result.dropped else result.text

@@ -19,20 +19,20 @@ from scrapy_polite.redaction.escapes import LEADS, LONGEST_ESCAPE, View, escape_
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["END", "GAP", "QUOTE", "Form", "Forms", "Seen", "begins", "classes", "escaped", "hyphened", "spelled"]
+__all__ = ["BEFORE", "END", "GAP", "QUOTE", "Form", "Forms", "Seen", "begins", "classes", "escaped", "hyphened", "spelled"]
 
 # One blank or hyphen between the groups of a number, as pages write it.
-GAP = r"(?:[ \u00a0\u2007\u2010-\u2015\u202f+.-]|%20|&nbsp;|&\#0?160;|&\#[xX][aA]0;|\\{1,8}u00[aA]0)"
+GAP = r"(?:[ \u00a0\u2007\u2010-\u2015\u202f+.-]|%20|&nbsp;|&\#0?160;|&\#[xX][aA]0;|\\{1,8}u(?:00[aA]0|\{[aA]0\}))"
 # A quote around a name or a value, as it is or escaped (`\\"`, `&quot;`, `&amp;quot;`, `%22`).
 QUOTE = r"""(?:[\\]{0,8}["'`]|&(?:amp;)?(?:quot|\#3[49]);|%2[27])"""
 # Where a number ends: no letter, no hyphen but that of the end of a comment, and no decimal goes on. Letters of scripts
 # that put no blanks between words (all from U+2000 on) may stand right beside it.
 END = r"(?![A-Za-z0-9_\u00aa-\u1fff]|-(?!->)|\.[0-9])"
-_GAPS = (" ", "-", "/", "&nbsp;", "&#160;", "&#0160;", "&#xa0;", "&#xA0;", "%20", "\\u00a0", "\\u00A0")
+_GAPS = (" ", "-", "/", "&nbsp;", "&#160;", "&#0160;", "&#xa0;", "&#xA0;", "%20", "\\u00a0", "\\u00A0", "\\u{a0}", "\\u{A0}")
 
 # How encoders write what stands between the groups of a number: by its code, and by its name in HTML.
 _CODES = ("%{0:02X}", "%{0:02x}", "%25{0:02X}", "%25{0:02x}", "&#{0};", "&#x{0:x};", "\\x{0:02x}", "\\x{0:02X}", "\\u{0:04x}",
-    "\\u{0:04X}")  # fmt: skip
+    "\\u{0:04X}", "\\u{{{0:x}}}", "\\u{{{0:X}}}")  # fmt: skip
 _NAMES = {":": "&colon;", ".": "&period;"}
 
 # The classes: 0 a digit, a and F letters that are hexadecimal digits, z and A the others, and these as they are (u and x,
@@ -51,7 +51,7 @@ _TABLE = bytes(
 )  # fmt: skip
 
 # What may stand before a number: anything but a digit and a full stop, as a letter may be the end of an escape.
-_BEFORE = "aFzuxA,:- %&\\;/~"
+BEFORE = "aFzuxA,:- %&\\;/~"
 
 
 class Seen(NamedTuple):
@@ -65,7 +65,7 @@ class Seen(NamedTuple):
 class Form(NamedTuple):
     """One form of number of a kind.
 
-    `literals`  in classes, as `classes` makes them; `bounded` as it was said there
+    `literals`  in classes, as `classes` makes them; `bounded`: how many of their characters stand before the number
     `words`     in the text, small letters only: they are looked for in small letters, capitals, and with a capital first
     `read`      is told the text and where the literal begins, or the word ends, and answers what stands there
     `needs`     is told the same, and answers whether to read there at all: in classes `\\u003a` is like any letter that is
@@ -77,18 +77,19 @@ class Form(NamedTuple):
     read: Callable[[str, int], Iterator[Seen]]
     literals: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
-    bounded: bool = True
+    bounded: int = 1
     needs: Callable[[str, int], object] | None = None
     hidden: Callable[[str, int], object] | None = None
 
 
-def classes(pattern: str, bounded: bool = True, escaped: str = "") -> tuple[str, ...]:
-    """The literals for a pattern of classes: `0`, `A` for any capital, `h` for a hexadecimal digit, `=` for a gap.
+def classes(pattern: str, bounded: bool = True, escaped: str = "", before: str = BEFORE) -> tuple[str, ...]:
+    """The literals for a pattern of classes: `0`, `A` for any capital, `L` for any letter, `h` for a hexadecimal digit, `=` for
+    a gap.
 
-    `bounded`: with each class that may stand before it (and is no part of it). `escaped`: the gap is one of these signs,
-    as an escape.
+    `bounded`: with each class of `before`, which may stand before it (and is no part of it). `escaped`: the gap is one of these
+    signs, as an escape.
     """
-    options = {"A": "FA", "h": "0aF"}
+    options = {"A": "FA", "L": "FAazux", "h": "0aF"}
     gaps: tuple[str, ...] = ("",)
     if "=" in pattern:
         written = _escapes(escaped) if escaped else (*_GAPS, *_escapes(" -"))
@@ -97,7 +98,7 @@ def classes(pattern: str, bounded: bool = True, escaped: str = "") -> tuple[str,
     for gap in gaps:  # one number has all its gaps alike
         choices = [[gap] if sign == "=" else options.get(sign, sign) for sign in pattern]
         rows += ("".join(parts) for parts in product(*choices))
-    return tuple(before + row for before in _BEFORE for row in rows) if bounded else tuple(rows)
+    return tuple(sign + row for sign in before for row in rows) if bounded else tuple(rows)
 
 
 def _escapes(signs: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from scrapy_polite.redaction.escapes import escape_over, unescape
+from scrapy_polite.redaction.regions import REGIONS_FORM, wrong_region
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +27,7 @@ _SEES = 4
 
 _GAP = (
     r"(?:[ \u00a0\u2007\u2010-\u2015\u202f.()+-]|%(?:25)?(?:2[0-9abdeABDE])|&nbsp;|&\#0?(?:160|32|4[0135]);"
-    r"|&\#[xX](?:[aA]0|2[0-9abdABD]);|\\{1,8}(?:u00|x)(?:[aA]0|2[089abdeABDE]))"
+    r"|&\#[xX](?:[aA]0|2[0-9abdABD]);|\\{1,8}(?:(?:u00|x)(?:[aA]0|2[089abdeABDE])|u\{(?:[aA]0|2[089abdeABDE])\}))"
 )
 
 # Hard blanks, of which libphonenumber knows none.
@@ -40,7 +41,7 @@ _FIRSTS = {
     "(": r"\((?=[+0])",
     "%": "%(?=2)",
     "&": r"&(?=[\#p])",
-    "\\": r"\\(?=\\{0,63}(?:u002|x2)[bB])",
+    "\\": r"\\(?=\\{0,63}(?:(?:u00|x)2[bB]|u\{2[bB]\}))",
 }
 _FIRSTS_GROUPED = {**_FIRSTS, "(": r"\((?=[+02-9])", "": "[2-9](?=[0-9]{1,3}[^0-9A-Za-z])"}
 # What a number begins with, by its first character.
@@ -57,7 +58,7 @@ _LEADS = r"""
       | (?<=\() (?: \+ | 0{1,2} [1-9] )
       | (?<=%) (?:25){0,2} 2[bB]
       | (?<=&) (?: \#0?43 | \#[xX]2[bB] | plus ) ;
-      | (?<=\\) (?<!\\\\) \\{0,63} (?:u002|x2)[bB]  # from the first backslash of a run
+      | (?<=\\) (?<!\\\\) \\{0,63} (?: (?:u00|x)2[bB] | u\{2[bB]\} )  # from the first backslash of a run
 """
 # Where numbers are dialled without a zero, only those written in groups can be told from prices and ids.
 _GROUPED = rf" | (?<=[2-9]) [0-9]{{1,3}} {_GAP}{{1,3}} | (?<=\() [2-9][0-9]{{1,3}} \) {_GAP}{{0,2}} "
@@ -83,7 +84,7 @@ _OTHER_AFTER = re.compile(r"[ ,-]{1,2}\.?[0-9]")
 # RFC 3966 section 5.3, as people write it: `x459`, `ext. 12`.
 _EXTENSION = re.compile(r"[ \u00a0]?(?:x|ext(?:ension|n)?\.?)[ \u00a0]?[0-9]{1,6}(?![A-Za-z0-9_]|\.[0-9])", re.IGNORECASE)
 # What a number is written with, escapes and their letters included.
-_IN_RUN = re.compile(r"[0-9A-Za-z \u00a0\u2007\u2010-\u2015\u202f.()+%&#;\\-]")
+_IN_RUN = re.compile(r"[0-9A-Za-z \u00a0\u2007\u2010-\u2015\u202f.(){}+%&#;\\-]")
 _RUN = re.compile(f"{_IN_RUN.pattern}*")
 # As many digits as the shortest has, some of them of its escapes.
 _SEVEN = re.compile(r"(?:[0-9][^0-9,]{0,60}){6}[0-9]")
@@ -108,10 +109,9 @@ class PhoneFinder:
                 '(pip install \'scrapy-polite[phone]\') or keep phone numbers ({"kinds": {"phone": "keep"}})'
             ) from None
         for region in regions:
-            if region not in phonenumbers.SUPPORTED_REGIONS:
-                raise ValueError(
-                    f"POLITE_REDACT: 'regions' has {region!r}; accepted are ISO 3166 codes of two capitals, as GB or IE"
-                )
+            problem = wrong_region(region)
+            if problem:
+                raise ValueError(f"POLITE_REDACT: 'regions' has {problem}; accepted is {REGIONS_FORM}")
         self._regions = tuple(regions)
         self._american = frozenset(region for region in regions if phonenumbers.country_code_for_region(region) == 1)
         self._zeroed = frozenset(region for region in regions if phonenumbers.ndd_prefix_for_region(region, True) == "0")

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from scrapy_polite.redaction.digits import plain_digits
 from scrapy_polite.redaction.escapes import LONGEST_ESCAPE, View
 
 if TYPE_CHECKING:
@@ -46,15 +47,16 @@ class OverBudget(Exception):  # noqa: N818  (it is no error: it ends a search in
 
 class Reading:
     """One text while it is read: what is left of its budget, where its next escape and its next blank or quote are, and
-    the last view of it.
+    the last view of it. `other_digits`: it has digits that are none of ASCII.
 
     Anchors come nearly in order, so remembering the last answer makes looking ahead linear, however many there are.
     """
 
-    __slots__ = ("_left", "_next", "_view", "hits", "text")
+    __slots__ = ("_left", "_next", "_view", "hits", "other_digits", "text")
 
     def __init__(self, text: str, budget: Budget) -> None:
         self.text = text
+        self.other_digits = False
         self._left = budget.base + budget.per_character * len(text)
         self._next: list[tuple[int, int]] = [(0, -1)] * len(_ENDERS)
         self._view: tuple[int, int, View] | None = None
@@ -72,6 +74,13 @@ class Reading:
         self.text = "".join(pieces)
         self._next = [(0, -1)] * len(_ENDERS)
         self._view = None
+
+    def spelled(self) -> tuple[str, ...]:
+        """The text in which numbers are to be found: as it is, and also with its digits as those of ASCII, if it has others."""
+        if not self.other_digits:
+            return (self.text,)
+        self.spend(len(self.text))
+        return self.text, plain_digits(self.text)
 
     def spend(self, cost: int) -> None:
         self._left -= cost
