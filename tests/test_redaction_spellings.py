@@ -57,6 +57,27 @@ def test_a_digit_of_another_script_hides_no_number_beside_it() -> None:
     assert STRICT.text("jo@x.example２ 020 7946 ０９５８").text == "~redacted-email~２ ~redacted-phone~"
 
 
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_one_digit_of_another_script_anywhere_in_a_number_is_enough(kind: str) -> None:
+    value = made_up_people(3)[kind]
+    for at in (at for at, sign in enumerate(value) if sign.isdigit()):
+        written = f"{value[:at]}{OTHERS['full-width'][int(value[at])]}{value[at + 1 :]}"
+        far = " lorem ipsum" * 200
+        text = f"１{far} {WORDS.get(kind, '')}{written},{far}１"
+        assert STRICT.text(text).text == text.replace(written, f"~redacted-{kind}~"), written
+
+
+def test_digits_of_another_script_cost_what_is_near_them() -> None:
+    page = "".join(f"<p>Friday {number}: 'Vendredi', 'É'</p>" for number in range(4_000))
+
+    def seconds(text: str) -> float:
+        started = time.thread_time()
+        STRICT.text(text)
+        return time.thread_time() - started
+
+    assert min(seconds(f"{page}１") for _ in range(5)) < 2 * min(seconds(page) for _ in range(5))
+
+
 def test_equal_numbers_have_equal_tokens_and_masks_in_every_script() -> None:
     for kind in ("phone", "payment-card", "iban", "us-ssn", "ip-address"):
         value = made_up_people(2)[kind]

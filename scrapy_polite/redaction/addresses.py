@@ -62,8 +62,7 @@ def _v4(text: str, at: int) -> Iterator[Seen]:
         return
     if begins(text, start) != start:
         return
-    if not identifiers.is_public_address(match[0]) or _NO_V4.search(text, max(0, start - 48), start):
-        return
+    # What costs least to look at comes first.
     if match[0].endswith(".0") and _NETWORK_AFTER.match(text, match.end()):
         return
     numbers = [int(number) for number in match[0].split(".")]
@@ -80,6 +79,8 @@ def _v4(text: str, at: int) -> Iterator[Seen]:
         return
     listed = _V4_BEFORE.search(text, max(0, start - 20), start)
     if not listed and _DRAWING.search(text, max(0, start - 4), start) and _DRAWING_AFTER.match(text, match.end()):
+        return
+    if not identifiers.is_public_address(match[0]) or _NO_V4.search(text, max(0, start - 48), start):
         return
     yield Seen(*match.span())
 
@@ -110,10 +111,18 @@ def _mac(text: str, at: int) -> Iterator[Seen]:
         yield Seen(*match.span())
 
 
+# None begins in the middle of more than four numbers (`id-1.5.8.33.3.6.2.1`). Told where the first number has its last digit.
+_NOT_INSIDE = re.compile(r"(?<!\.)(?<!\.[0-9])(?<!\.[0-9]{2})[0-9]")
 _INNER = [(first, second) for first in ("0", "00", "000") for second in ("0", "00", "000")]
 
 ADDRESSES: tuple[Form, ...] = (
-    Form("ip-address", _v4, tuple(f"0.{first}.{second}.0" for first, second in _INNER), bounded=False),
+    Form(
+        "ip-address",
+        _v4,
+        tuple(f"0.{first}.{second}.0" for first, second in _INNER),
+        bounded=False,
+        needs=_NOT_INSIDE.match,
+    ),
     Form(
         "ip-address",
         _v4,

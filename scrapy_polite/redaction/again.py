@@ -57,7 +57,7 @@ class Again:
 
     def _kinds(self, reading: Reading, hits: Sequence[Hit], puts: Sequence[Put]) -> Iterator[str]:
         numbers, between = _standing(hits, puts)
-        for spelled in reading.spelled():
+        for spelled in reading.spelled(numbers):
             if self._phones:
                 for start, end in numbers:
                     for _ in self._phones.through(spelled, start, end, reading.spend):

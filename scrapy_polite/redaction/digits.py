@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from functools import cache
 from typing import TYPE_CHECKING, Final
@@ -31,9 +32,16 @@ def _table() -> dict[int, str]:
     return str.maketrans({**other_digits(), **_SIGNS})
 
 
+@cache
+def _read_otherwise() -> re.Pattern[str]:
+    # Beyond the first plane one range for all: `re` tries ranges there one by one.
+    near = "".join(sign for sign in (*other_digits(), *_SIGNS) if sign < "\U00010000")
+    return re.compile(f"[{near}\U00010000-{chr(_LAST - 1)}]+")
+
+
 def plain_digits(text: str) -> str:
     """The text with ASCII's digits for all others, as long as before.
 
     Letters stay what they are: one beside a number is part of a word in a script without blanks, not of the number.
     """
-    return text.translate(_table())
+    return _read_otherwise().sub(lambda run: run[0].translate(_table()), text)

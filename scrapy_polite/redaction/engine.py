@@ -241,11 +241,17 @@ class Redactor:
         hits = reading.hits = sorted(self._worth_a_try(reading), key=_PLACE)
         for hit in hits:
             attempt(hit, hit.rules)
-        for spelled in reading.spelled():
+        if self._phones:
+            for start, end in self._phones.find(text, reading.spend):
+                add("phone", start, end, "certain")
+        for kind, seen in self._forms.find(text, reading.spend) if self._forms else ():
+            add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
+        for spelled in reading.spelled(reading.other_digits)[1:]:
             if self._phones:
-                for start, end in self._phones.find(spelled, reading.spend):
-                    add("phone", start, end, "certain")
-            for kind, seen in self._forms.find(spelled, reading.spend) if self._forms else ():
+                for start, end in reading.other_digits:
+                    for number in self._phones.through(spelled, start, end, reading.spend):
+                        add("phone", *number, "certain")
+            for kind, seen in self._forms.near(spelled, reading.other_digits, reading.spend) if self._forms else ():
                 add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
         findings = fresh = _merged(found, self._order)
         # What was glued to a value, and no value for that, stands alone when that is gone: it is looked for until
@@ -259,7 +265,7 @@ class Redactor:
             reading.mask(spans)
             for hit, rules in beside:
                 attempt(hit, rules)
-            for spelled in reading.spelled():
+            for spelled in reading.spelled(spans):
                 if self._phones:
                     for start, end in spans:
                         for number in self._phones.beside(spelled, start, end, reading.spend):
@@ -281,7 +287,7 @@ class Redactor:
             if hit.rules == media:
                 skipped = end_of_media(text, hit.at)
             elif hit.rules == digit:
-                reading.other_digits = True
+                reading.see_digit(hit.at)
             else:
                 yield hit
 
