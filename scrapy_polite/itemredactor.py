@@ -13,7 +13,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import cached_property, partial
-from numbers import Number
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, cast
 from uuid import UUID
@@ -21,32 +20,21 @@ from uuid import UUID
 from itemadapter import ItemAdapter
 from scrapy import Item
 
+from scrapy_polite.itemparts import BYTES, DEEPEST, MOST, PLAIN, SERIES
 from scrapy_polite.redaction.acting import Gone
 from scrapy_polite.redaction.encodings import Undecodable, redact_bytes
 from scrapy_polite.redaction.fieldnames import kind_of
 from scrapy_polite.redaction.leaves import joined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from scrapy_polite.redaction.engine import Result
     from scrapy_polite.redaction.structured import Span, StructuredRedactor
 
-__all__ = ["ItemRedactor", "TooLong", "copied", "is_heavy", "texts_of"]
-
-MOST: Final = 1_000_000
-"""Values in one item, at most. Lists that share their parts can have more than there is time for."""
-
-DEEPEST: Final = 50
-"""Containers inside containers, at most. Deeper is a loop, or an attack."""
+__all__ = ["ItemRedactor", "TooLong", "copied"]
 
 EXTRA: Final = "__pydantic_extra__"
-
-# What has no text in it. Enum members are written in the program, not found in pages.
-_PLAIN = (Number, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, Enum, UUID, type(None))
-_SERIES = (list, tuple, set, frozenset, deque)
-_BYTES = (bytes, bytearray, memoryview)
-
 
 # Asked for the encoding of bytes, where there are some: most fields have none.
 Declared = Callable[[], object] | None
@@ -158,9 +146,9 @@ class ItemRedactor:
         if isinstance(value, str):
             # A subclass may be an Enum, or a text with more to it; it becomes a plain text only where something is found.
             return value if isinstance(value, Enum) else self._text(value, field)
-        if isinstance(value, _PLAIN):
+        if isinstance(value, PLAIN):
             return self._plain(value, field)
-        if isinstance(value, _BYTES):
+        if isinstance(value, BYTES):
             return self._bytes(value, field, declared() if declared else None)
         if isinstance(value, PurePath):
             new = self._text(str(value), field)
@@ -169,7 +157,7 @@ class ItemRedactor:
             raise _Endless(f"it is nested more than {DEEPEST} deep")
         if isinstance(value, Mapping) and not isinstance(value, Item):
             return self._mapping(value, field, depth + 1, declared)
-        if isinstance(value, _SERIES):
+        if isinstance(value, SERIES):
             return self._series(value, field, depth + 1, declared)
         if ItemAdapter.is_item(value):
             changes = self._changes(ItemAdapter(value), field, depth + 1, declared)
@@ -352,44 +340,3 @@ def _forget(item: object) -> None:
     kept = getattr(item, "__dict__", {})
     for name in [name for name in kept if isinstance(getattr(type(item), name, None), cached_property)]:
         del kept[name]
-
-
-def is_heavy(item: object, characters: int, values: int) -> bool:
-    """True if an item has more text, or more parts, than that. Itself quick, whatever the item."""
-    waiting, seen, length = deque([item]), 0, 0
-    while waiting:
-        value = waiting.pop()
-        seen += 1
-        if isinstance(value, (str, *_BYTES)):
-            length += len(value)
-        elif isinstance(value, _PLAIN):
-            continue
-        elif isinstance(value, (Mapping, ItemAdapter)):
-            waiting.extend(value.values())
-        elif isinstance(value, _SERIES):
-            waiting.extend(value)
-        elif ItemAdapter.is_item(value):
-            waiting.append(ItemAdapter(value))
-        # A long list is not looked through to its end.
-        if length > characters or seen + len(waiting) > values:
-            return True
-    return False
-
-
-def texts_of(item: object) -> Iterator[tuple[str, str]]:
-    """The texts of an item, each with its field; at most as many values, and as deep, as an `ItemRedactor` looks at."""
-    waiting: deque[tuple[object, str, int]] = deque([(item, "", 0)])
-    for _ in range(MOST):
-        if not waiting:
-            return
-        value, field, depth = waiting.popleft()
-        if isinstance(value, str):
-            yield value, field
-        elif isinstance(value, (*_PLAIN, *_BYTES)) or depth > DEEPEST:
-            continue
-        elif isinstance(value, Mapping) and not isinstance(value, Item):
-            waiting.extend((inner, joined(field, str(name)), depth + 1) for name, inner in value.items())
-        elif isinstance(value, _SERIES):
-            waiting.extend((inner, field, depth + 1) for inner in value)
-        elif ItemAdapter.is_item(value):
-            waiting.extend((inner, joined(field, name), depth + 1) for name, inner in ItemAdapter(value).items())

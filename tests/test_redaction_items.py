@@ -16,7 +16,8 @@ import pytest
 from made_up_keys import made_up_keys
 from scrapy import Field, Item
 
-from scrapy_polite.itemredactor import ItemRedactor, TooLong, is_heavy, texts_of
+from scrapy_polite.itemparts import is_heavy, texts_of
+from scrapy_polite.itemredactor import ItemRedactor, TooLong
 from scrapy_polite.redaction import Budget, Redactor, policy_from
 from scrapy_polite.redaction.structured import StructuredRedactor
 
