@@ -121,7 +121,7 @@ class PoliteExtension:
                 "URL` says what of a URL is refused, and how it is allowed",
                 why.reason,
                 url,
-                why.detail.removesuffix("."),
+                why.detail.rstrip("."),
             )
         found, where = self._politeness.placing.suspected(), "`scrapy polite origins --suspected` shows them"
         if self._politeness.config.store == "memory:":

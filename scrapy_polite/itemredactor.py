@@ -12,8 +12,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from enum import Enum
-from functools import cached_property
-from numbers import Number
+from functools import cached_property, partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, cast
 from uuid import UUID
@@ -21,31 +20,24 @@ from uuid import UUID
 from itemadapter import ItemAdapter
 from scrapy import Item
 
+from scrapy_polite.itemparts import BYTES, DEEPEST, MOST, PLAIN, SERIES
 from scrapy_polite.redaction.acting import Gone
 from scrapy_polite.redaction.encodings import Undecodable, redact_bytes
 from scrapy_polite.redaction.fieldnames import kind_of
 from scrapy_polite.redaction.leaves import joined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from scrapy_polite.redaction.engine import Result
     from scrapy_polite.redaction.structured import Span, StructuredRedactor
 
-__all__ = ["ItemRedactor", "TooLong", "copied", "is_heavy", "texts_of"]
-
-MOST: Final = 1_000_000
-"""Values in one item, at most. Lists that share their parts can have more than there is time for."""
-
-DEEPEST: Final = 50
-"""Containers inside containers, at most. Deeper is a loop, or an attack."""
+__all__ = ["ItemRedactor", "TooLong", "copied"]
 
 EXTRA: Final = "__pydantic_extra__"
 
-# What has no text in it. Enum members are written in the program, not found in pages.
-_PLAIN = (Number, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, Enum, UUID, type(None))
-_SERIES = (list, tuple, set, frozenset, deque)
-_BYTES = (bytes, bytearray, memoryview)
+# Asked for the encoding of bytes, where there are some: most fields have none.
+Declared = Callable[[], object] | None
 
 
 class TooLong(Exception):  # noqa: N818  (it is no error: the work is to be done elsewhere)
@@ -96,7 +88,7 @@ class ItemRedactor:
         self._until = time.thread_time() + seconds
         if isinstance(item, dict):
             # The keys of such an item come from pages as often as from the spider.
-            entries, changed = self._entries(item, "", 0)
+            entries, changed = self._entries(item, "", 0, None)
             if changed:
                 item.clear()
                 item.update(entries)
@@ -113,26 +105,25 @@ class ItemRedactor:
         _forget(item)
         return item
 
-    def _changes(self, adapter: ItemAdapter, path: str, depth: int) -> dict[str, object]:
-        """The fields that are to be set (or `_GONE`), by name."""
+    def _changes(self, adapter: ItemAdapter, path: str, depth: int, declared: Declared = None) -> dict[str, object]:
+        """The fields that are to be set (or `_GONE`), by name. `declared`: by the field that the item stands in."""
         changes: dict[str, object] = {}
         for name, value in list(adapter.items()):
-            encoding = _declared(adapter, name) if isinstance(value, _BYTES) else None
-            new = self._field(value, joined(path, str(name)), depth, encoding)
+            new = self._field(value, joined(path, str(name)), depth, partial(_declared, adapter, name, declared))
             if new is not value:
                 changes[name] = new
         # What a pydantic model has beyond its fields: exporters do not see it, its own methods do.
         extra = getattr(adapter.item, EXTRA, None)
         if extra:
-            new = self._field(extra, path, depth)
+            new = self._field(extra, path, depth, declared)
             if new is not extra:
                 changes[EXTRA] = {} if new is _GONE else new
         return changes
 
-    def _field(self, value: object, field: str, depth: int, encoding: object = None) -> object:
+    def _field(self, value: object, field: str, depth: int, declared: Declared) -> object:
         """The value of one field, redacted; `_GONE` if it must not be passed on."""
         try:
-            return self._value(value, field, depth, encoding)
+            return self._value(value, field, depth, declared)
         except TooLong:
             raise
         except _Unchecked as reason:
@@ -141,10 +132,11 @@ class ItemRedactor:
             why = str(reason)
         except Exception as error:
             why = f"{type(error).__name__} while it was checked"  # not its message: that may quote the value
-        self.dropped.append((field.partition(".")[0], why))
+        top, _, inner = field.partition(".")  # what is inside may be named by a page
+        self.dropped.append((top, f"a part of it: {why}" if inner else why))
         return _GONE
 
-    def _value(self, value: object, field: str, depth: int, encoding: object = None) -> object:
+    def _value(self, value: object, field: str, depth: int, declared: Declared) -> object:
         """The same object if nothing in it changed. Raises `_Unchecked` if it cannot be checked."""
         self._left -= 1
         if self._left < 0:
@@ -154,21 +146,21 @@ class ItemRedactor:
         if isinstance(value, str):
             # A subclass may be an Enum, or a text with more to it; it becomes a plain text only where something is found.
             return value if isinstance(value, Enum) else self._text(value, field)
-        if isinstance(value, _PLAIN):
+        if isinstance(value, PLAIN):
             return self._plain(value, field)
-        if isinstance(value, _BYTES):
-            return self._bytes(value, field, encoding)
+        if isinstance(value, BYTES):
+            return self._bytes(value, field, declared() if declared else None)
         if isinstance(value, PurePath):
             new = self._text(str(value), field)
             return value if new == str(value) else type(value)(new)
         if depth >= DEEPEST:
             raise _Endless(f"it is nested more than {DEEPEST} deep")
         if isinstance(value, Mapping) and not isinstance(value, Item):
-            return self._mapping(value, field, depth + 1)
-        if isinstance(value, _SERIES):
-            return self._series(value, field, depth + 1)
+            return self._mapping(value, field, depth + 1, declared)
+        if isinstance(value, SERIES):
+            return self._series(value, field, depth + 1, declared)
         if ItemAdapter.is_item(value):
-            changes = self._changes(ItemAdapter(value), field, depth + 1)
+            changes = self._changes(ItemAdapter(value), field, depth + 1, declared)
             return copied(value, changes) if changes else value
         raise _Unchecked(f"it holds a {type(value).__module__}.{type(value).__qualname__}, which cannot be searched")
 
@@ -241,8 +233,8 @@ class ItemRedactor:
             raise _Unchecked(_why(result))
         return result.text if result.findings else text
 
-    def _mapping(self, value: Mapping[object, object], field: str, depth: int) -> object:
-        entries, changed = self._entries(value, field, depth)
+    def _mapping(self, value: Mapping[object, object], field: str, depth: int, declared: Declared) -> object:
+        entries, changed = self._entries(value, field, depth, declared)
         if not changed:
             return value
         # A plain dict for a mapping that cannot be emptied and filled (MappingProxyType, a frozen one).
@@ -253,36 +245,38 @@ class ItemRedactor:
             return filled
         return entries
 
-    def _entries(self, value: Mapping[object, object], field: str, depth: int) -> tuple[dict[object, object], bool]:
+    def _entries(
+        self, value: Mapping[object, object], field: str, depth: int, declared: Declared
+    ) -> tuple[dict[object, object], bool]:
         """What is in it, and whether that is something else than before. Keys are redacted too; two that become the same
         are numbered, so that nothing is lost."""
         entries: dict[object, object] = {}
         changed = False
         for key, old in list(value.items()):
-            new_key = self._key(key, field, depth)
+            new_key = self._key(key, field, depth, declared)
             if new_key is _GONE:
                 changed = True
                 continue
-            new = self._field(old, joined(field, str(new_key)), depth)
+            new = self._field(old, joined(field, str(new_key)), depth, declared)
             changed = changed or new_key is not key or new is not old
             if new is not _GONE:
                 entries[_free(new_key, entries)] = new
         return entries, changed
 
-    def _key(self, key: object, field: str, depth: int) -> object:
+    def _key(self, key: object, field: str, depth: int, declared: Declared) -> object:
         """A key of an entry; `_GONE` for one of the item itself that must not be passed on."""
         try:
             # What the field's name says is said of its values.
-            return self._search(key, field) if type(key) is str else self._value(key, "", depth)
+            return self._search(key, field) if type(key) is str else self._value(key, "", depth, declared)
         except _Unchecked as reason:
             if field:
                 raise
             self.dropped.append(("a key", str(reason)))
             return _GONE
 
-    def _series(self, value: Iterable[object], field: str, depth: int) -> object:
+    def _series(self, value: Iterable[object], field: str, depth: int, declared: Declared) -> object:
         old = list(value)
-        new = [self._value(element, field, depth) for element in old]
+        new = [self._value(element, field, depth, declared) for element in old]
         if all(a is b for a, b in zip(new, old, strict=True)):
             return value
         if isinstance(value, tuple) and hasattr(value, "_make"):  # a namedtuple
@@ -292,11 +286,13 @@ class ItemRedactor:
         return cast("type[list[object]]", type(value))(new)
 
 
-def _declared(adapter: ItemAdapter, name: str) -> object:
-    """The encoding that a field's metadata declares, for bytes; None if there is none."""
+def _declared(adapter: ItemAdapter, name: str, outer: Declared) -> object:
+    """The encoding that a field's metadata declares, for bytes in it at any depth; else what the field around it declares;
+    None if there is none."""
     meta = adapter.get_field_meta(name)
     extra = meta.get("json_schema_extra")  # what pydantic has room for
-    return meta.get("encoding") or (extra.get("encoding") if isinstance(extra, Mapping) else None)
+    own = meta.get("encoding") or (extra.get("encoding") if isinstance(extra, Mapping) else None)
+    return own or (outer() if outer else None)
 
 
 def _why(result: Result) -> str:
@@ -344,44 +340,3 @@ def _forget(item: object) -> None:
     kept = getattr(item, "__dict__", {})
     for name in [name for name in kept if isinstance(getattr(type(item), name, None), cached_property)]:
         del kept[name]
-
-
-def is_heavy(item: object, characters: int, values: int) -> bool:
-    """True if an item has more text, or more parts, than that. Itself quick, whatever the item."""
-    waiting, seen, length = deque([item]), 0, 0
-    while waiting:
-        value = waiting.pop()
-        seen += 1
-        if isinstance(value, (str, *_BYTES)):
-            length += len(value)
-        elif isinstance(value, _PLAIN):
-            continue
-        elif isinstance(value, (Mapping, ItemAdapter)):
-            waiting.extend(value.values())
-        elif isinstance(value, _SERIES):
-            waiting.extend(value)
-        elif ItemAdapter.is_item(value):
-            waiting.append(ItemAdapter(value))
-        # A long list is not looked through to its end.
-        if length > characters or seen + len(waiting) > values:
-            return True
-    return False
-
-
-def texts_of(item: object) -> Iterator[tuple[str, str]]:
-    """The texts of an item, each with its field; at most as many values, and as deep, as an `ItemRedactor` looks at."""
-    waiting: deque[tuple[object, str, int]] = deque([(item, "", 0)])
-    for _ in range(MOST):
-        if not waiting:
-            return
-        value, field, depth = waiting.popleft()
-        if isinstance(value, str):
-            yield value, field
-        elif isinstance(value, (*_PLAIN, *_BYTES)) or depth > DEEPEST:
-            continue
-        elif isinstance(value, Mapping) and not isinstance(value, Item):
-            waiting.extend((inner, joined(field, str(name)), depth + 1) for name, inner in value.items())
-        elif isinstance(value, _SERIES):
-            waiting.extend((inner, field, depth + 1) for inner in value)
-        elif ItemAdapter.is_item(value):
-            waiting.extend((inner, joined(field, name), depth + 1) for name, inner in ItemAdapter(value).items())

@@ -17,7 +17,8 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import DeferredSemaphore
 from twisted.internet.threads import deferToThread
 
-from scrapy_polite.itemredactor import ItemRedactor, TooLong, is_heavy, texts_of
+from scrapy_polite.itemparts import is_heavy, texts_of
+from scrapy_polite.itemredactor import ItemRedactor, TooLong
 from scrapy_polite.ner import KINDS, NamePool
 from scrapy_polite.redaction import Budget
 from scrapy_polite.redaction.structured import StructuredRedactor

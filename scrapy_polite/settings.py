@@ -331,9 +331,10 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
     Setting(
         "POLITE_REDACT",
         "secrets",
-        "the name of a preset, a dict, or None",
-        "What is redacted in items: `secrets` takes API keys and tokens, `gdpr-strict` personal data too, "
-        "None switches it off.",
+        "the name of a preset (`secrets`, `gdpr-strict`, `listing`), a dict, or None",
+        "What is redacted in items: `secrets` takes API keys and tokens, `gdpr-strict` personal data too, `listing` the same "
+        "but for what an advert is for, None switches it off. A dict says it by field, kind and context, and has rules of "
+        "your own: see [what is done with it](personal-data.md#what-is-done-with-it).",
         _policy("POLITE_REDACT"),
     ),
     Setting(

@@ -216,6 +216,8 @@ def test_a_project_without_the_add_on_is_told_that_its_crawls_are_not_held_to_th
     assert polite("explain", "-s", addons, "--offline", "http://a.example/", cwd=tmp_path).stderr == ""
     disabled = polite("explain", "-s", addons, "-s", "POLITE_ENABLED=False", "--offline", "http://a.example/", cwd=tmp_path)
     assert "the add-on is not on here" in disabled.stderr
+    for nothing_of_crawls in (("redact",), ("settings", "redact")):
+        assert polite(*nothing_of_crawls, cwd=tmp_path, stdin="a").stderr == ""
 
 
 def test_explain_shows_the_delay_that_was_taken_over_from_scrapy(tmp_path: Path) -> None:

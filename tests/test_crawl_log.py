@@ -74,7 +74,7 @@ def test_a_crawl_of_which_everything_was_refused_ends_with_a_warning_and_what_to
         (line,) = said(done.log, "Guard: nothing was fetched")
         assert f"<{server.url}/" in line
         assert ". `scrapy polite explain URL`" in line
-        assert ".." not in line
+        assert ".." not in line.replace("...", "")
         (tmp_path / "allowed").mkdir()
         assert not said(crawl(WAITS.format(url=server.url), tmp_path / "allowed", **ports(server)).log, "Guard: nothing")
 

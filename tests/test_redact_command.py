@@ -11,6 +11,7 @@ from commandline import command, environment, objects, polite
 from made_up_keys import made_up_keys
 
 from scrapy_polite.commands import redact
+from scrapy_polite.redaction.policy import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,6 +49,19 @@ def test_a_field_may_be_named(tmp_path: Path) -> None:
     text = json.dumps({"contact": "jo@x.example", "other": "jo@x.example"})
     done = polite("redact", "--policy", policy, "--field", "page", cwd=tmp_path, stdin=text)
     assert json.loads(done.stdout) == {"contact": "jo@x.example", "other": "~redacted-email~"}
+
+
+def test_the_kinds_are_listed_with_what_the_policy_does_with_them(tmp_path: Path) -> None:
+    rule = {"kind": "staff-badge", "anchors": "BDG-", "shape": "BDG-[0-9]{6}", "provider": "us"}
+    policy = json.dumps({"preset": "gdpr-strict", "kinds": {"uk-*": "drop"}, "fields": {"office": "keep"}, "rules": [rule]})
+    done = polite("redact", "--kinds", "--policy", policy, cwd=tmp_path)
+    rows = {kind: rest for kind, *rest in map(str.split, done.stdout.splitlines())}
+    assert rows["stripe-secret"] == ["secret", "replace", "Stripe"]
+    assert rows["uk-nhs"] == ["personal", "drop", "any"]
+    assert rows["staff-badge"] == ["secret", "replace", "us"]
+    listed = objects(polite("redact", "--kinds", "--json", "--policy", policy, "--field", "office", cwd=tmp_path))
+    assert {one["kind"]: one["action"] for one in listed} == dict.fromkeys(rows, "keep")
+    assert set(KINDS) < set(rows)
 
 
 def test_json_shows_where_what_was_found_and_never_the_value(tmp_path: Path) -> None:

@@ -243,10 +243,8 @@ def test_regions_without_a_leading_zero_need_groups() -> None:
 
 
 def test_an_unknown_region_is_refused() -> None:
-    policy = policy_from({"preset": "gdpr-strict", "regions": ["XX"]})
-    assert policy is not None
-    with pytest.raises(ValueError, match="'XX'"):
-        Redactor(policy)
+    with pytest.raises(ValueError, match="'regions' has 'XX'"):
+        Redactor(Policy((Choice("phone", "replace"),), regions=("GB", "XX")))
 
 
 def test_without_the_extra_a_policy_that_wants_phones_says_which_and_one_that_does_not_works() -> None:
@@ -254,12 +252,28 @@ def test_without_the_extra_a_policy_that_wants_phones_says_which_and_one_that_do
         "import sys; sys.modules['phonenumbers'] = None\n"
         "from scrapy_polite.redaction import redact\n"
         "assert redact('a jo@x.example', {'kinds': {'email': 'replace'}}) == 'a ~redacted-email~'\n"
-        "try: redact('a jo@x.example', 'gdpr-strict')\n"
-        "except ValueError as e: print(e)\n"
+        "assert redact('a jo@x.example', {'kinds': {'email': 'replace'}, 'regions': ['XX']}) == 'a ~redacted-email~'\n"
+        "for wrong in 'gdpr-strict', {'regions': ['gb']}:\n"
+        "    try: redact('a jo@x.example', wrong)\n"
+        "    except ValueError as e: print(e)\n"
     )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "scrapy-polite[phone]" in answer.stdout
     assert "POLITE_REDACT" in answer.stdout
+    assert "'regions' has 'gb', no two capital letters; accepted is a list of codes" in answer.stdout
+
+
+def test_the_function_for_own_code_reads_json_by_its_keys_as_a_crawl_does() -> None:
+    text = '{"author": "Jane Roe", "agent": {"phone": "020 7946 0958"}, "lat": 51.50735}'
+    policy = {"preset": "gdpr-strict", "fields": {"*agent.phone": "keep"}}
+    wanted = '{"author": "~redacted-name~", "agent": {"phone": "020 7946 0958"}, "lat": 51.507}'
+    assert redact(text, policy) == redact(text, policy, "page") == wanted
+
+
+@pytest.mark.parametrize("value", [b"to jo@x.example", None, 5, {"a": "jo@x.example"}])
+def test_the_function_for_own_code_says_what_it_takes(value: object) -> None:
+    with pytest.raises(TypeError, match=rf"redact: it is given a {type(value).__name__}; accepted is a str"):
+        redact(value, "gdpr-strict")  # type: ignore[arg-type]
 
 
 def test_phone_numbers_are_not_loaded_for_keys() -> None:
@@ -658,3 +672,24 @@ def test_eight_times_the_hostile_text_costs_about_eight_times_as_much(attack: st
 
     text = ATTACKS[attack]
     assert cost(text * 8) < 30 * cost(text) + 0.2
+
+
+# ---- the long escape of JavaScript
+
+
+@pytest.mark.parametrize("form", ["\\u{{{0:x}}}", "\\u{{{0:X}}}"])
+def test_keys_are_found_whose_signs_are_written_as_long_escapes(form: str) -> None:
+    for kind, key in made_up_keys(4).items():
+        for escaped in ("/:=@+", "/"):
+            short, long = (
+                "".join(one.format(ord(sign)) if sign in escaped else sign for sign in key) for one in ("\\u{0:04x}", form)
+            )
+            found = [[f.kind for f in SECRETS.text(f'x = "{written}";').findings] for written in (short, long)]
+            assert found[0] == found[1], kind
+
+
+@pytest.mark.parametrize("slash", ["\\u{2f}", "\\u{2F}", "\\u{002f}", "\\\\u{2f}"])
+@pytest.mark.parametrize("before", ["", "{", "}", "`${a}", "{{b}}"])
+def test_a_password_behind_slashes_of_any_escape_is_found(slash: str, before: str) -> None:
+    text = f'a = "{before}https:{slash}{slash}user:q8Zr7Lw2@db.example.com/";'
+    assert SECRETS.text(text).text == text.replace("q8Zr7Lw2", "~redacted-url-password~")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime
 import json
+from collections import deque
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -15,7 +16,8 @@ import pytest
 from made_up_keys import made_up_keys
 from scrapy import Field, Item
 
-from scrapy_polite.itemredactor import ItemRedactor, TooLong, is_heavy, texts_of
+from scrapy_polite.itemparts import is_heavy, texts_of
+from scrapy_polite.itemredactor import ItemRedactor, TooLong
 from scrapy_polite.redaction import Budget, Redactor, policy_from
 from scrapy_polite.redaction.structured import StructuredRedactor
 
@@ -103,6 +105,39 @@ class ModelPage(pydantic.BaseModel):
 def test_the_encoding_of_bytes_may_be_declared_by_their_field(kind: Any) -> None:
     answer = redacted({"page": kind(body=f"k={KEY}".encode("cp037"))})["page"]
     assert (answer["body"] if isinstance(answer, Item) else answer.body) == f"k={GONE}".encode("cp037")
+
+
+@pytest.mark.parametrize("kind", [ScrapyPage, DataPage, AttrsPage, ModelPage])
+def test_what_a_field_declares_is_true_of_all_bytes_in_it(kind: Any) -> None:
+    own, gone = f"k={KEY}".encode("cp037"), f"k={GONE}".encode("cp037")
+
+    @dataclass
+    class Part:
+        data: bytes
+        other: bytes = field(default=b"", metadata={"encoding": "latin-1"})
+
+    def body(data: bytes, other: str) -> Any:
+        return {
+            "list": [data, (data, b"")],
+            "set": {data},
+            "deque": deque([bytearray(data)]),
+            data: 1,
+            "part": Part(data, f"{other} é".encode("latin-1")),
+        }
+
+    build = kind.model_construct if kind is ModelPage else kind
+    answer = redacted({"page": [build(body=body(own, KEY))]})["page"][0]
+    assert (answer["body"] if isinstance(answer, Item) else answer.body) == body(gone, GONE)
+
+
+def test_bytes_that_are_not_what_the_field_around_says_take_it_with_them() -> None:
+    class Wrong(Item):
+        body = Field(encoding="utf-8")
+
+    task = work()
+    answer = task.item(Wrong(body=[b"a", {"in": b"\xff" + KEY.encode(), "b": 1}]))
+    assert dict(answer) == {"body": [b"a", {"b": 1}]}  # type: ignore[call-overload]
+    assert task.dropped == [("body", "a part of it: it is not utf-8, as which it is declared")]
 
 
 def test_bytes_that_are_not_what_their_field_says_are_dropped() -> None:

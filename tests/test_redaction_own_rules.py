@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from made_up_policies import KEY
+from made_up_policies import redactor as policy_redactor
 
 from scrapy_polite.redaction import PRESETS, Policy, Redactor
 from scrapy_polite.redaction.rules import user_rules
@@ -78,16 +80,16 @@ def test_an_anchor_may_need_a_word_too() -> None:
         ({**BADGE, "sape": "x"}, "'sape'"),
         ({**BADGE, "shape": 5}, "'shape' is 5"),
         ({**BADGE, "anchors": 5}, "'anchors' is 5"),
-        ({**BADGE, "anchors": []}, "no anchor"),
+        ({**BADGE, "anchors": []}, "values begin with `anchors`, or stand behind `words`"),
         ({**BADGE, "anchors": "XDG-"}, "never found"),
         ({**BADGE, "exposure": "public"}, "'public'"),
         ({**BADGE, "validator": "luhn"}, "'luhn'"),
         ({**BADGE, "window": 5000}, "'window'"),
         ({**BADGE, "words": "a"}, "three characters"),
         ({**BADGE, "kind": "Badge"}, "small letters"),
-        ({**BADGE, "kind": "phone"}, "taken"),
+        ({**BADGE, "kind": "phone"}, "taken: give it another name"),
         ({**BADGE, "kind": "secret"}, "taken"),
-        ({**BADGE, "shape": "BDG-[0-9]+"}, "upper bound"),
+        ({**BADGE, "shape": "BDG-[0-9]+"}, "no upper bound: write {1,40} for +"),
         ({**BADGE, "shape": "BDG-(?:[0-9]{1,9}){1,9}"}, "inside a repetition"),
         ({**BADGE, "shape": "BDG-(?:a|a?b){1,30}c"}, "inside a repetition"),
         ({**BADGE, "shape": "BDG-(?:ab|ac){1,30}d"}, "begin alike"),
@@ -98,7 +100,8 @@ def test_an_anchor_may_need_a_word_too() -> None:
         ({**BADGE, "shape": r"BDG-([0-9])\1"}, "not understood"),
         ({**BADGE, "shape": "BDG-(?=.{1,9}x)[0-9]{6}"}, "ahead"),
         ({**BADGE, "right": "(?!x{1,9})"}, "single characters"),
-        ({**BADGE, "shape": "BDG-[0-9"}, "regular expression"),
+        ({**BADGE, "shape": "BDG-[0-9"}, "its shape is no regular expression (unterminated character set at position 4)"),
+        ({**BADGE, "right": "(?![0-9)"}, "its right is no regular expression"),
         ({"kind": "short", "words": "acme", "shape": "[0-9]{2}"}, "shorter than 4"),
     ],
 )
@@ -112,6 +115,35 @@ def test_a_rule_that_could_do_harm_is_refused_with_its_row_and_the_reason(row: o
 def test_rules_are_a_list(rows: object) -> None:
     with pytest.raises(ValueError, match="list of rows"):
         user_rules(rows)
+
+
+OWN = {
+    "redacted": {"anchors": "redacted", "shape": "redacted-[a-z]{4,30}"},
+    "a word that is chosen": {"anchors": "removed", "shape": "removed-[a-z]{3,30}"},
+    "a kind": {"anchors": ["email", "phone"], "shape": "(?:email|phone)[a-z0-9.-]{3,40}", "left": "", "right": ""},
+    "a digest": {"anchors": [f"x{digit}" for digit in "0123456789abcdef"], "shape": "x[0-9a-f]{20,32}"},
+    "its own kind": {"anchors": "staff-", "shape": "staff-[a-z]{4,30}"},
+    "words": {"words": "redacted|email|phone", "shape": "[a-z0-9]{4,40}"},
+    "the end of a mask": {"anchors": "mple", "shape": "[a-z]{4,30}", "left": ""},
+}
+
+
+@pytest.mark.parametrize("action", ["replace", "token", "hash", "mask", {"action": "replace", "text": "removed-now"}])
+@pytest.mark.parametrize("own", OWN.values(), ids=OWN)
+def test_no_rule_of_ones_own_finds_what_was_put_in(own: dict[str, object], action: object) -> None:
+    rule = {"kind": "staff-badge", **own}
+    acting = policy_redactor(preset="gdpr-strict", kinds={"personal": action}, rules=[rule], key=KEY)
+    for text in ("to jo@x.example, 020 7946 0958.", "~redacted-text~ jo@x.example staff-abcde removed-one redacted-abcd"):
+        once = acting.text(text)
+        again = acting.text(once.text)
+        assert (again.text, again.findings) == (once.text, ())
+    assert "~redacted-email~" in policy_redactor(preset="gdpr-strict", rules=[rule]).text("jo@x.example").text
+
+
+def test_what_only_looks_like_something_that_was_put_in_is_found() -> None:
+    own = redactor({"kind": "staff-badge", "anchors": "redacted", "shape": "redacted-[a-z]{4,30}"})
+    for text in ("redacted-abcde", "~redacted-abcde~", "~redacted-jwt-x~ redacted-jwtx"):
+        assert "~redacted-staff-badge~" in own.text(text).text
 
 
 def test_a_kind_that_is_taken_is_refused() -> None:

@@ -32,8 +32,12 @@ _PIECES = st.one_of(
     st.sampled_from(["~redacted-email~", "~email.k1.x" + "0" * 20 + "~", "~~~~0958~", "~x~", "~"]),
     st.sampled_from(["-", ".", ",", " ", "/", ":", "=", "&", '"', "<b>", "\n", "%20", "\\n", "\\u0020", "&nbsp;", "+", "°N"]),
     st.sampled_from(["4111111111111111", "8.8.8.8", "2001:4860:4860::8888", "51.507351,-0.127758", "[1, 4111111111111111]"]),
+    st.sampled_from(
+        ["０２０－７９４６－０９５８", "４１１１", "１", "١٢٣", "gb82west12345698765432", "lat=51\\u{2e}507351", "\\u{2f}"]
+    ),
     st.text("0123456789.- :~", max_size=6),
 )
+PAGE = (Path(__file__).resolve().parents[1] / "docs" / "personal-data.md").read_text()
 _TEXTS = st.lists(_PIECES, max_size=10).map("".join)
 
 
@@ -157,14 +161,25 @@ def test_choices_come_first_and_the_first_that_fits_counts() -> None:
 
 
 def test_the_policy_of_the_documentation_is_one() -> None:
-    page = (Path(__file__).resolve().parents[1] / "docs" / "personal-data.md").read_text()
-    written = re.search(r"POLITE_REDACT = (\{.*?\n\})", page, re.DOTALL)
-    assert written is not None
-    policy = policy_from(ast.literal_eval(written[1]), {"REDACTION_KEY": KEY})
+    written = re.findall(r"POLITE_REDACT = (\{.*?\n\})", PAGE, re.DOTALL)
+    policy, own = (policy_from(ast.literal_eval(one), {"REDACTION_KEY": KEY}) for one in written)
     assert policy is not None
     assert policy.action("page_html", "phone", "tel") == "keep"
     assert policy.choice("reviews.0.text", "email").group == "reviews"
-    assert {kind for kind in KINDS if KINDS[kind] == "personal"} <= set(re.findall(r"`([a-z-]+)`", page))
+    assert {kind for kind in KINDS if KINDS[kind] == "personal"} <= set(re.findall(r"`([a-z-]+)`", PAGE))
+    assert own is not None
+    text = '12345678, BDG-123456, {"clientNo": "12345678"}'
+    assert Redactor(own).text(text).text == '12345678, ~~~~~~~56~, {"clientNo": "~redacted-client-number~"}'
+
+
+def test_the_code_of_the_documentation_does_what_it_says() -> None:
+    written = re.search(r"### In your own code\n\n```python\n(.*?)\n```", PAGE, re.DOTALL)
+    assert written is not None
+    names: dict[str, object] = {}
+    exec(written[1], names)
+    said = re.findall(r"^(re\w+\.?\w*\(.*\))  # (.+)$", written[1], re.MULTILINE)
+    assert [eval(call, names) for call, _ in said] == [ast.literal_eval(answer) for _, answer in said]
+    assert len(said) == 3
 
 
 @pytest.mark.parametrize(
@@ -226,7 +241,7 @@ def test_the_key_may_be_in_the_environment() -> None:
     policy = policy_from(parts, {"REDACTION_KEY": KEY})
     assert policy is not None
     assert policy == policy_from({**parts, "key": KEY})
-    with pytest.raises(ValueError, match=r"'REDACTION_KEY'.*is not set"):
+    with pytest.raises(ValueError, match=r"'REDACTION_KEY'.*is not set: set it.*Make one once, with python"):
         policy_from(parts, {})
 
 
@@ -246,7 +261,9 @@ def test_no_message_quotes_the_key() -> None:
         ({"choices": {"kinds": "email"}}, "'choices'"),
         ({"choices": [{"kinds": "email"}]}, "no dict with an 'action'"),
         ({"choices": [{"kind": "email", "action": "keep"}]}, "'kind'"),
-        ({"choices": [{"kinds": "e-mail", "action": "keep"}]}, "'e-mail'"),
+        ({"choices": [{"kinds": "e-mail", "action": "keep"}]}, "'e-mail'; did you mean 'email' or 'email-role'?; accepted"),
+        ({"choices": [{"kinds": ["email"], "action": "keep"}]}, "['email'] is no kind; a row of 'choices' has one"),
+        ({"fields": {"a.*": {"email": "delete"}}}, "'delete' (for kinds 'email', in fields 'a.*'); accepted is one of"),
         ({"choices": [{"fields": 1, "action": "keep"}]}, "'fields' is 1"),
         ({"kinds": {"email": {"action": "replace", "with": "x"}}}, "no action"),
         ({"kinds": {"email": {"action": "replace", "text": "Not this"}}}, "'Not this'"),
@@ -264,6 +281,29 @@ def test_what_is_wrong_is_named_with_what_is_accepted(value: Mapping[str, object
     with pytest.raises(ValueError, match="POLITE_REDACT") as refusal:
         policy_from(value)
     assert names in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("regions", "says"),
+    [
+        (["XX"], "'regions' has 'XX', which is no region that libphonenumber knows; did you mean"),
+        (["GB", "UK"], "'UK', which is no region that libphonenumber knows; did you mean 'GB'?"),
+        (["gb"], "'gb', which is no region that libphonenumber knows; did you mean 'GB'?"),
+        (["DEU"], "did you mean 'DE'?"),
+        (["EL"], "did you mean 'GR'?"),
+        ([44], "'regions' has 44, which is no region that libphonenumber knows; accepted"),
+        ([""], "'regions' has '', which"),
+        ([["GB"]], "'regions' has ['GB'], which"),
+        ("GB", "'regions' is 'GB'; accepted"),
+        ([], "'regions' is a list; accepted"),
+        (None, "'regions' is None; accepted"),
+    ],
+)
+def test_a_region_that_is_none_is_refused_and_the_nearest_named(regions: object, says: str) -> None:
+    with pytest.raises(ValueError, match="POLITE_REDACT: 'regions'") as refusal:
+        policy_from({"regions": regions})
+    assert says in str(refusal.value)
+    assert str(refusal.value).endswith("accepted is a list of codes of two capital letters (ISO 3166-1), as ['GB', 'IE']")
 
 
 def test_a_fingerprint_says_that_two_values_are_one_and_needs_a_key() -> None:

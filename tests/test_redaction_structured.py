@@ -124,9 +124,18 @@ def test_a_member_that_the_policy_drops_becomes_null() -> None:
     assert [(one.kind, one.action, text[one.start : one.end]) for one in result.findings] == [("email", "drop", MAIL)]
 
 
-@pytest.mark.parametrize("tag", ['<script type="application/ld+json">', "<SCRIPT id=x type='application/json' data-x>"])
-def test_json_scripts_of_a_page_are_read_and_the_page_around_them_too(tag: str) -> None:
-    close = "</script>" if tag.startswith("<s") else "</SCRIPT>"
+@pytest.mark.parametrize(
+    "tag",
+    [
+        '<script type="application/ld+json">',
+        "<SCRIPT id=x type='application/json' data-x>",
+        '<Script Type="Application/LD+JSON">',
+        "<sCRIPT\ntype=application/json>",
+        "<script/type=application/json>",
+    ],
+)
+@pytest.mark.parametrize("close", ["</script>", "</SCRIPT>", "</Script\n>"])
+def test_json_scripts_of_a_page_are_read_and_the_page_around_them_too(tag: str, close: str) -> None:
     data = json.dumps({"contact": {"email": MAIL}, "b": f"</p> {MAIL}", "id": 447000000000}).replace("</", "<\\/")
     page = f"<p title='{MAIL}'>{tag}{data}{close}<p>{MAIL}<script>var a = '{MAIL}';</script>"
     answer = BY_FIELD.text(page, "page").text

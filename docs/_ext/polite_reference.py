@@ -91,14 +91,9 @@ def usage_of(parser: argparse.ArgumentParser, verb: str) -> str:
 
 def markdown_of_kinds() -> str:
     """The kinds by name, and why each is in a page."""
-    from scrapy_polite.redaction.policy import KINDS
-    from scrapy_polite.redaction.rules import RULES
+    from scrapy_polite.redaction.policy import KINDS, PROVIDERS
 
-    rows = [f"| `{rule.kind}` | {rule.provider} | {rule.exposure} |" for rule in RULES]
-    # Those of persons that have no anchor: `personal-data.md` says how each is found.
-    rows += [
-        f"| `{kind}` | any | {exposure} |" for kind, exposure in KINDS.items() if kind not in {rule.kind for rule in RULES}
-    ]
+    rows = [f"| `{kind}` | {PROVIDERS.get(kind, 'any')} | {exposure} |" for kind, exposure in KINDS.items()]
     return "\n".join(["| kind | provider | exposure |", "|---|---|---|", *rows])
 
 

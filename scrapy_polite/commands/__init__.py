@@ -35,6 +35,9 @@ VERBS: Final = {
 """Verb -> what it shows, or does. ``commands.<verb>`` has ``add_options(parser)`` and ``run(settings, options)``, which answers
 the exit code."""
 
+WITHOUT_A_CRAWL: Final = ("redact", "settings")
+"""Verbs that tell nothing of crawls."""
+
 DOES: Final = ("say ", "end ", "send ", "let ", "take ")
 """How the help of a verb begins that does more than to show something."""
 
@@ -83,7 +86,7 @@ class Polite(ScrapyCommand):
             if opts.spider:
                 _with_spider(settings, opts.spider)
             take_throttling_over(settings, None)
-            if not is_on(settings):
+            if opts.verb not in WITHOUT_A_CRAWL and not is_on(settings):
                 sys.stderr.write(
                     "Note: the add-on is not on here (ADDONS does not name scrapy_polite.Addon, or POLITE_ENABLED is off). "
                     "This is what it would do; a crawl is not held to it.\n"

@@ -18,6 +18,7 @@ from scrapy_polite.redaction import Redactor
 from scrapy_polite.redaction.engine import DROPPED_TEXT
 from scrapy_polite.redaction.leaves import looks_like_json
 from scrapy_polite.redaction.pieces import redacted_pieces
+from scrapy_polite.redaction.policy import PROVIDERS
 from scrapy_polite.redaction.structured import StructuredRedactor
 from scrapy_polite.settings import BY_NAME
 
@@ -52,12 +53,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--policy", metavar="POLICY", help="a preset's name or JSON as for POLITE_REDACT; without it, what POLITE_REDACT says"
     )
+    parser.add_argument("--kinds", action="store_true", help="list the kinds that are known, and read nothing")
     parser.add_argument("--field", default="", metavar="FIELD", help="the field that it is the text of, for a policy by field")
 
 
 def run(settings: BaseSettings, options: argparse.Namespace) -> int:
     """0 if all of it was checked, 1 if a part was not and is left out; whether something was found plays no role."""
-    redactor = StructuredRedactor(Redactor.from_policy(_policy(settings, options.policy)))
+    policy = _policy(settings, options.policy)
+    if options.kinds:
+        return delivered(_kinds(policy, options.field, as_json=options.json))
+    redactor = StructuredRedactor(Redactor.from_policy(policy))
     good = True
 
     def answers() -> Iterator[bytes]:
@@ -77,6 +82,15 @@ def run(settings: BaseSettings, options: argparse.Namespace) -> int:
 
     ended = delivered(answers())
     return ended or (0 if good else 1)
+
+
+def _kinds(policy: Policy, field: str, *, as_json: bool) -> Iterator[bytes]:
+    """Every kind that the policy may name, and what it does with it in this field."""
+    own = {rule.kind: rule.provider for rule in policy.rules}
+    for kind, exposure in policy.kinds.items():
+        row = {"kind": kind, "exposure": exposure, "provider": own.get(kind) or PROVIDERS.get(kind, "any")}
+        row["action"] = policy.action(field, kind)
+        yield f"{json.dumps(row) if as_json else '{kind:32}  {exposure:12}  {action:8}  {provider}'.format(**row)}\n".encode()
 
 
 def _policy(settings: BaseSettings, given: str | None) -> Policy:

@@ -12,8 +12,10 @@ import hmac
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from scrapy_polite.redaction.digits import plain_digits
 from scrapy_polite.redaction.escapes import unescape
 from scrapy_polite.redaction.joining import normalised
+from scrapy_polite.redaction.marks import KEYED_MARK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +34,7 @@ class Gone:
 
 GONE: Final = Gone()
 
-# Actions whose work has something left in it that is read when the text is read again.
+# Actions that leave something of a value.
 LEAVES_SOMETHING: Final = frozenset({"mask", "round"})
 
 # Hexadecimal digits of a token (80 bits: of a billion values no two share one but by a chance of 1 in 10^6), of a hash,
@@ -42,7 +44,7 @@ _TOKEN, _HASH, _FINGERPRINT = 20, 32, 12
 _PUT_IN = re.compile(r"~[A-Za-z0-9_.~-]{0,400}~")
 # The forms that a whole value may have only because it was put in: never words of a page between two "~".
 _WHOLE = re.compile(
-    r"~redacted-[a-z0-9-]{1,64}~|~[a-z0-9-]{1,64}\.[A-Za-z0-9_-]{1,32}\.x[0-9a-f]{20}~|~x[0-9a-f]{32}~"
+    rf"~redacted-[a-z0-9-]{{1,64}}~|~{KEYED_MARK}~|~x[0-9a-f]{{32}}~"
     r"|~{2,24}(?:[A-Za-z0-9~]{2,4}~)?|~(?:[A-Z]\.){1,4}~|~(?:19|20)[0-9]{2}~"
 )
 # Kinds that a text shows by itself, so that a field of that name may hold other words too.
@@ -85,6 +87,11 @@ class Put(NamedTuple):
     end: int
     new: str
 
+    @property
+    def joins(self) -> bool:
+        """True if the new text is numbers, which may be a part of what stands beside them; all else ends at its `~`."""
+        return not self.new.startswith("~")
+
     @staticmethod
     def together(text: str, puts: Sequence[Put]) -> str:
         """The text with all of them, which are in order and do not overlap."""
@@ -118,8 +125,8 @@ def stand_in(text: str, start: int, end: int, kind: str, choice: Choice, policy:
     """What is put in the place of text[start:end]. A number in JSON, or in a script's object, stays one: 0."""
     value = text[start:end]
     if (
-        _LITERALS.fullmatch(value)
-        and (choice.action, kind) != ("round", "coordinates")
+        not (kind == "coordinates" and choice.action == "round")
+        and _LITERALS.fullmatch(value)
         and _NUMBER_AFTER.match(text, end)
         and _NUMBER_BEFORE.search(text, max(0, start - 50), start)
     ):
@@ -134,7 +141,7 @@ def put_in(kind: str, value: str, choice: Choice, policy: Policy) -> str:
     if choice.action == "hash":
         return f"~x{_digest(kind, value, choice, policy)[:_HASH]}~"
     if choice.action == "mask":
-        return _masked(kind, unescape(value))
+        return _masked(kind, plain_digits(unescape(value)))
     if choice.action == "round":
         return _rounded(kind, value, choice.places)
     return f"~{choice.text}~" if choice.text else replacement(kind)
@@ -204,10 +211,14 @@ def _initials(name: str) -> str:
 
 def _rounded(kind: str, value: str, places: int) -> str:
     """Coordinates with so many decimals, a date's year; anything else is replaced, as it has no number to round."""
-    if kind == "coordinates" and _NUMBER.search(value):
-        return _NUMBER.sub(lambda number: _cut(number[0], places), value)
+    if kind == "coordinates":
+        if "%" in value or "&" in value or "\\" in value or not value.isascii():
+            # A full stop is legal wherever one stands as an escape.
+            value = plain_digits(unescape(value, "."))
+        rounded, numbers = _NUMBER.subn(lambda number: _cut(number[0], places), value)
+        return rounded if numbers else replacement(kind)
     if kind == "birth-date":
-        year = _YEAR.search(unescape(value))
+        year = _YEAR.search(plain_digits(unescape(value)))
         return f"~{year[0]}~" if year else replacement(kind)
     return replacement(kind)
 
@@ -227,5 +238,5 @@ def _cut(number: str, places: int) -> str:
     if len(after) <= places:
         return number
     sign = "-" if before.startswith("-") else ""
-    cut = f"{abs(round(float(number), places)):.{places}f}"
+    cut = f"{abs(float(number)):.{places}f}"
     return (before[0] if before[0] in "+-" and not sign else sign) + cut

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_polite.redaction import identifiers
 from scrapy_polite.redaction.escapes import unescape
-from scrapy_polite.redaction.forms import END, QUOTE, Form, Seen, begins, classes, hyphened
+from scrapy_polite.redaction.forms import END, QUOTE, Form, Seen, begins, classes, escaped, hyphened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,8 +62,7 @@ def _v4(text: str, at: int) -> Iterator[Seen]:
         return
     if begins(text, start) != start:
         return
-    if not identifiers.is_public_address(match[0]) or _NO_V4.search(text, max(0, start - 48), start):
-        return
+    # What costs least to look at comes first.
     if match[0].endswith(".0") and _NETWORK_AFTER.match(text, match.end()):
         return
     numbers = [int(number) for number in match[0].split(".")]
@@ -80,6 +79,8 @@ def _v4(text: str, at: int) -> Iterator[Seen]:
         return
     listed = _V4_BEFORE.search(text, max(0, start - 20), start)
     if not listed and _DRAWING.search(text, max(0, start - 4), start) and _DRAWING_AFTER.match(text, match.end()):
+        return
+    if not identifiers.is_public_address(match[0]) or _NO_V4.search(text, max(0, start - 48), start):
         return
     yield Seen(*match.span())
 
@@ -110,18 +111,33 @@ def _mac(text: str, at: int) -> Iterator[Seen]:
         yield Seen(*match.span())
 
 
+# None begins in the middle of more than four numbers (`id-1.5.8.33.3.6.2.1`). Told where the first number has its last digit.
+_NOT_INSIDE = re.compile(r"(?<!\.)(?<!\.[0-9])(?<!\.[0-9]{2})[0-9]")
 _INNER = [(first, second) for first in ("0", "00", "000") for second in ("0", "00", "000")]
 
 ADDRESSES: tuple[Form, ...] = (
-    Form("ip-address", _v4, tuple(f"0.{first}.{second}.0" for first, second in _INNER), bounded=False),
+    Form(
+        "ip-address",
+        _v4,
+        tuple(f"0.{first}.{second}.0" for first, second in _INNER),
+        bounded=False,
+        needs=_NOT_INSIDE.match,
+    ),
     Form(
         "ip-address",
         _v4,
         tuple(x for first, second in _INNER for x in classes(f"0={first}={second}=0", bounded=False, escaped=".")),
         bounded=False,
+        needs=re.compile(f"[0-9]{escaped('.')}").match,
     ),
     Form("ip-address", _v6, (*classes("0hhh:"), *classes("0hhh%0a"), *classes("0hhh%0F"))),
-    Form("ip-address", _v6, classes("0hhh=", bounded=False, escaped=":"), bounded=False),
+    Form(
+        "ip-address",
+        _v6,
+        classes("0hhh=", bounded=False, escaped=":"),
+        bounded=False,
+        needs=re.compile(f"[23][0-9a-fA-F]{{3}}{escaped(':')}").match,
+    ),
     Form(
         "mac-address",
         _mac,
@@ -132,5 +148,11 @@ ADDRESSES: tuple[Form, ...] = (
         ),
         bounded=False,
     ),
-    Form("mac-address", _mac, classes("hh=hh=", bounded=False, escaped=":-"), bounded=False),
+    Form(
+        "mac-address",
+        _mac,
+        classes("hh=hh=", bounded=False, escaped=":-"),
+        bounded=False,
+        needs=re.compile(f"{_PAIR}{escaped(':-')}").match,
+    ),
 )

@@ -135,21 +135,24 @@ class _Meaning(NamedTuple):
 
 
 def _meaning(plain: bool, indexes: tuple[int, ...], rules: Sequence[Rule]) -> _Meaning:
-    of = [rules[index] for index in indexes]
+    of = [rules[index] for index in indexes if index < len(rules)]
     lefts = [re.compile(rule.left, re.ASCII) for rule in of]
     # Only where a part of the value is to be right before the anchor, signs say that there is none.
-    known = plain and all(rule.back for rule in of)
+    known = plain and bool(of) and all(rule.back for rule in of)
     refused = frozenset(sign for sign in _SIGNS if known and not any(left.match(sign, 1) for left in lefts))
     return _Meaning(plain, indexes, refused, lefts[0] if refused and len(of) == 1 else None)
 
 
 class Anchors:
-    """The anchors of some rules, compiled; where a rule has none, its words. Safe to use from several threads."""
+    """The anchors of some rules, compiled; where a rule has none, its words. Safe to use from several threads.
+
+    `beside`: characters that are looked for as well, under the index behind the last rule.
+    """
 
     __slots__ = ("_automaton", "_meanings")
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
-        literals: dict[bytes, tuple[bool, dict[int, None]]] = {}
+    def __init__(self, rules: Sequence[Rule], beside: Iterable[str] = ()) -> None:
+        literals: dict[bytes, tuple[bool, dict[int, None]]] = {sign.encode(): (True, {len(rules): None}) for sign in beside}
         for index, rule in enumerate(rules):
             for anchor in rule.anchors or words.literals(rule.words):
                 as_it_is = anchor.encode()

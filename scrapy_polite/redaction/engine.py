@@ -9,22 +9,24 @@ from __future__ import annotations
 import re
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from scrapy_polite.redaction import acting
 from scrapy_polite.redaction.acting import replacement
+from scrapy_polite.redaction.again import Again
 from scrapy_polite.redaction.anchors import Anchors, Hit
 from scrapy_polite.redaction.contexts import context
+from scrapy_polite.redaction.digits import other_digits
 from scrapy_polite.redaction.escapes import escape_over, unescaped_start
 from scrapy_polite.redaction.forms import Forms
+from scrapy_polite.redaction.marks import Marks
 from scrapy_polite.redaction.matching import SEEN_BEFORE, Budget, OverBudget, Reading, confirm, matchers
 from scrapy_polite.redaction.media import MEDIA, end_of_media
-from scrapy_polite.redaction.personal import FORMS, REACH
+from scrapy_polite.redaction.personal import FORMS
 from scrapy_polite.redaction.phones import PhoneFinder
 from scrapy_polite.redaction.policy import STRICTNESS, Action, Choice, Policy
-from scrapy_polite.redaction.policyforms import policy_from
 from scrapy_polite.redaction.rules import RULES
 from scrapy_polite.redaction.validators import Verdict
 
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
     from scrapy_polite.redaction.rules import Confidence
 
-__all__ = ["DROPPED_TEXT", "Budget", "Finding", "Redactor", "Result", "redact", "replacement"]
+__all__ = ["DROPPED_TEXT", "Budget", "Finding", "Redactor", "Result", "replacement"]
 
 # Nothing that is looked for is shorter: seven digits of a phone number with a "+", "a@b.cd".
 _SHORTEST = 6
@@ -85,19 +87,26 @@ class Redactor:
     Raises ValueError if the policy wants phone numbers and the extra `[phone]` is not installed.
     """
 
-    __slots__ = ("_anchors", "_budget", "_farthest", "_forms", "_matchers", "_order", "_phones", "policy")
+    __slots__ = (
+        *("_again", "_anchors", "_budget", "_farthest", "_forms", "_marks", "_matchers", "_order", "_own", "_phones"),
+        "policy",
+    )
 
     def __init__(self, policy: Policy, budget: Budget | None = None) -> None:
         self.policy = policy
         self._budget = budget or Budget()
         self._matchers = matchers(rule for rule in (*RULES, *policy.rules) if policy.wants(rule.kind))
-        self._anchors = Anchors([*(matcher.rule for matcher in self._matchers), MEDIA])
+        forms = [form for form in FORMS if policy.wants(form.kind)]
+        beside = other_digits() if forms else ()
+        self._anchors = Anchors([*(matcher.rule for matcher in self._matchers), MEDIA], beside)
         self._order = {kind: number for number, kind in enumerate(kind for matcher in self._matchers for kind in matcher.kinds)}
         # How far before an anchor the value, and what a rule sees before it, can begin.
         self._farthest = max((matcher.before for matcher in self._matchers), default=0) + SEEN_BEFORE
-        forms = [form for form in FORMS if policy.wants(form.kind)]
         self._forms = Forms(forms) if forms else None
+        self._own = frozenset(rule.kind for rule in policy.rules)
+        self._marks = Marks(policy)
         self._phones = PhoneFinder(policy.regions) if policy.wants("phone") else None
+        self._again = Again(self._anchors, self._matchers, self._forms, self._phones)
 
     @classmethod
     def from_policy(cls, policy: Policy) -> Redactor:
@@ -132,27 +141,12 @@ class Redactor:
                     return Result("", (), "nulls")
         except OverBudget:
             return Result("", (), "over_budget")
-        return self._applied(text, findings, field, passes)
-
-    def _applied(self, text: str, findings: Sequence[Finding], field: str, passes: int) -> Result:
-        """The text with something else in the place of what was found. What needs no change is no finding."""
-        puts: list[acting.Put] = []
-        done: list[Finding] = []
-        for finding in findings:
-            near = context(text, finding.start) if self.policy.by_context else ""
-            choice = self.policy.choice(field, finding.kind, near)
-            if choice.action != finding.action:
-                choice = Choice(finding.kind, finding.action)  # of several that overlap, the strictest
-            new = acting.stand_in(text, finding.start, finding.end, finding.kind, choice, self.policy)
-            if new != text[finding.start : finding.end]:
-                puts.append(acting.Put(finding.start, finding.end, new))
-                done.append(finding)
+        puts, done = self._puts(text, findings, field)
         changed = acting.Put.together(text, puts)
-        if not any(
-            put.new == "0" or finding.action in acting.LEAVES_SOMETHING for put, finding in zip(puts, done, strict=True)
-        ):
+        # What needs no change is found again, and beside it whatever was found beside it.
+        same = len(done) == len(findings)
+        if not self._may_be_more(changed, field, puts, done, reading if same else None):
             return Result(changed, tuple(done))
-        # What is left of a value may be the part of another that was not there before.
         again = self._text(changed, field, (), passes - 1) if passes else Result("", (), "over_budget")
         if again.dropped or not again.findings:
             return Result(again.text, tuple(done), again.dropped)
@@ -160,6 +154,46 @@ class Redactor:
             start, end = acting.Put.origin(puts, finding.start, finding.end)
             done.append(replace(finding, start=start, end=end))
         return Result(again.text, tuple(_merged(done, self._order)))
+
+    def _puts(self, text: str, findings: Sequence[Finding], field: str) -> tuple[list[acting.Put], list[Finding]]:
+        """What stands in the place of what was found, and for which findings. What needs no change is none."""
+        puts: list[acting.Put] = []
+        done: list[Finding] = []
+        choices: dict[str, Choice] = {}
+        for finding in findings:
+            if self.policy.by_context:
+                choice = self.policy.choice(field, finding.kind, context(text, finding.start))
+            elif finding.kind in choices:
+                choice = choices[finding.kind]
+            else:
+                choice = choices[finding.kind] = self.policy.choice(field, finding.kind)
+            if choice.action != finding.action:
+                choice = Choice(finding.kind, finding.action)  # of several that overlap, the strictest
+            new = acting.stand_in(text, finding.start, finding.end, finding.kind, choice, self.policy)
+            if new != text[finding.start : finding.end]:
+                puts.append(acting.Put(finding.start, finding.end, new))
+                done.append(finding)
+        return puts, done
+
+    def _may_be_more(
+        self, changed: str, field: str, puts: Sequence[acting.Put], done: Sequence[Finding], old: Reading | None
+    ) -> bool:
+        """True if the new text is to be looked through: what is left of a value may be a part of another that was not there
+        before. `old`: how the old text was read; None if a look beside what was put in does not tell."""
+        numbers = any(put.joins for put in puts)
+        if self.policy.by_context:
+            # A value may stand behind another name now, or behind none.
+            return numbers or any(finding.action in acting.LEAVES_SOMETHING for finding in done)
+        if not numbers:
+            return False
+        if old is None or "\0" in changed:
+            return True
+        try:
+            reading = Reading(changed, self._budget)
+            reading.other_digits = old.other_digits
+            return self._again.finds(reading, old.hits, puts, lambda kind: self.policy.action(field, kind) != "keep")
+        except OverBudget:
+            return True
 
     def whole(self, kind: str, value: str | int | float, field: str) -> str | int | float | acting.Gone:
         """The value of a field that `fieldnames.kind_of` knows, as the policy has it: itself, what stands for it, or `GONE`.
@@ -194,7 +228,8 @@ class Redactor:
                 if glued and matcher.alone:
                     continue
                 for start, end, verdict, kind in confirm(matcher, reading, at, plain):
-                    add(kind, start, end, _CONFIDENCE[verdict])
+                    if kind not in self._own or not self._marks.around(reading.text, start, end):
+                        add(kind, start, end, _CONFIDENCE[verdict])
 
         text = reading.text
         for kind, start, end in elsewhere:
@@ -203,14 +238,20 @@ class Redactor:
             # No escape is cut: not the one in which it begins, nor the one in which it ends.
             begun = escape_over(text, end - 1)
             add(kind, unescaped_start(text, start), max(end, begun[1]) if begun else end, "likely")
-        hits = sorted(self._worth_a_try(text), key=_PLACE)
+        hits = reading.hits = sorted(self._worth_a_try(reading), key=_PLACE)
         for hit in hits:
             attempt(hit, hit.rules)
         if self._phones:
             for start, end in self._phones.find(text, reading.spend):
                 add("phone", start, end, "certain")
-        if self._forms:
-            for kind, seen in self._forms.find(text, 0, len(text), reading.spend):
+        for kind, seen in self._forms.find(text, reading.spend) if self._forms else ():
+            add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
+        for spelled in reading.spelled(reading.other_digits)[1:]:
+            if self._phones:
+                for start, end in reading.other_digits:
+                    for number in self._phones.through(spelled, start, end, reading.spend):
+                        add("phone", *number, "certain")
+            for kind, seen in self._forms.near(spelled, reading.other_digits, reading.spend) if self._forms else ():
                 add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
         findings = fresh = _merged(found, self._order)
         # What was glued to a value, and no value for that, stands alone when that is gone: it is looked for until
@@ -224,27 +265,29 @@ class Redactor:
             reading.mask(spans)
             for hit, rules in beside:
                 attempt(hit, rules)
-            if self._phones:
-                for start, end in spans:
-                    for number in self._phones.beside(reading.text, start, end, reading.spend):
-                        add("phone", *number, "certain")
-            if self._forms:
-                for start, end in _around(spans, REACH):
-                    for kind, seen in self._forms.find(reading.text, start, end, reading.spend):
-                        add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
+            for spelled in reading.spelled(spans):
+                if self._phones:
+                    for start, end in spans:
+                        for number in self._phones.beside(spelled, start, end, reading.spend):
+                            add("phone", *number, "certain")
+                for kind, seen in self._forms.near(spelled, spans, reading.spend) if self._forms else ():
+                    add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
             fresh = _merged(found, self._order)
             findings = _merged([*findings, *fresh], self._order) if fresh else findings
         return tuple(findings)
 
-    def _worth_a_try(self, text: str) -> Iterator[Hit]:
+    def _worth_a_try(self, reading: Reading) -> Iterator[Hit]:
         """Where a rule is to be tried: not in the Base64 of a picture, a font or a film, in which anything may stand."""
-        media = (len(self._matchers),)
+        text = reading.text
+        media, digit = (len(self._matchers),), (len(self._matchers) + 1,)
         skipped = 0
         for hit in self._anchors.hits(text):
             if hit.at < skipped:
                 continue
             if hit.rules == media:
                 skipped = end_of_media(text, hit.at)
+            elif hit.rules == digit:
+                reading.see_digit(hit.at)
             else:
                 yield hit
 
@@ -278,19 +321,6 @@ class Redactor:
                     yield hit, rules
 
 
-def _around(spans: Sequence[tuple[int, int]], reach: int) -> Iterator[tuple[int, int]]:
-    """The spans with so many characters on either side, those joined that then overlap."""
-    if not spans:
-        return
-    first, last = max(0, spans[0][0] - reach), spans[0][1] + reach
-    for start, end in spans[1:]:
-        if start - reach > last:
-            yield first, last
-            first = start - reach
-        last = end + reach
-    yield first, last
-
-
 _CONFIDENCE: dict[Verdict, Confidence] = {
     Verdict.CERTAIN: "certain",
     Verdict.LIKELY: "likely",
@@ -305,6 +335,9 @@ def _merged(found: list[Finding], order: Mapping[str, int]) -> list[Finding]:
 
     To take out only the longest would leave a piece of another.
     """
+    found = sorted(found, key=attrgetter("start"))
+    if all(one.end <= other.start for one, other in pairwise(found)):
+        return found
     merged: list[Finding] = []
     surest: list[Finding] = []  # of what was merged, the part that gives the name
     for finding in sorted(found, key=lambda f: (f.start, -f.end, order.get(f.kind, -1))):
@@ -321,21 +354,3 @@ def _merged(found: list[Finding], order: Mapping[str, int]) -> list[Finding]:
 
 def _sureness(finding: Finding) -> tuple[int, int]:
     return _RANKS[finding.confidence], finding.end - finding.start
-
-
-@lru_cache(maxsize=32)
-def _redactor(policy: Policy) -> Redactor:
-    return Redactor(policy)
-
-
-def redact(text: str, policy: str | Mapping[str, object] | Policy = "secrets", field: str = "") -> str:
-    """The text without what the policy does not keep: a preset's name, a dict as in POLITE_REDACT, or a `Policy`.
-
-    A text that could not be checked to its end, or that the policy drops, comes back as `~redacted-text~`. Raises
-    ValueError for a policy that is none.
-    """
-    wanted = policy if isinstance(policy, Policy) else policy_from(policy)
-    if wanted is None:
-        return text
-    result = _redactor(wanted).text(text, field)
-    return DROPPED_TEXT if result.dropped else result.text

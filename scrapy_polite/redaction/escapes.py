@@ -116,8 +116,11 @@ def _meaning(match: re.Match[str]) -> str:
     return chr(int(part, 16))
 
 
-def unescape(text: str) -> str:
-    """The text with its escapes undone. For short texts: a page is read through `View`, where its offsets are known."""
+def unescape(text: str, signs: str = "") -> str:
+    """The text with its escapes undone; only those of these signs, if some are given. For short texts: a page is read through
+    `View`, where its offsets are known."""
+    if signs:
+        return _ESCAPE.sub(lambda match: meaning if (meaning := _meaning(match)) in signs else match[0], text)
     return _ESCAPE.sub(_meaning, text)
 
 

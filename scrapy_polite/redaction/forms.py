@@ -8,7 +8,8 @@ of their own are looked for behind a word that names them.
 from __future__ import annotations
 
 import re
-from itertools import product
+from bisect import bisect_right
+from itertools import accumulate, product
 from typing import TYPE_CHECKING, NamedTuple
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
@@ -18,39 +19,39 @@ from scrapy_polite.redaction.escapes import LEADS, LONGEST_ESCAPE, View, escape_
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["END", "GAP", "QUOTE", "Form", "Forms", "Seen", "begins", "classes", "hyphened", "spelled"]
+__all__ = ["BEFORE", "END", "GAP", "QUOTE", "Form", "Forms", "Seen", "begins", "classes", "escaped", "hyphened", "spelled"]
 
 # One blank or hyphen between the groups of a number, as pages write it.
-GAP = r"(?:[ \u00a0\u2007\u2010-\u2015\u202f+.-]|%20|&nbsp;|&\#0?160;|&\#[xX][aA]0;|\\{1,8}u00[aA]0)"
+GAP = r"(?:[ \u00a0\u2007\u2010-\u2015\u202f+.-]|%20|&nbsp;|&\#0?160;|&\#[xX][aA]0;|\\{1,8}u(?:00[aA]0|\{[aA]0\}))"
 # A quote around a name or a value, as it is or escaped (`\\"`, `&quot;`, `&amp;quot;`, `%22`).
 QUOTE = r"""(?:[\\]{0,8}["'`]|&(?:amp;)?(?:quot|\#3[49]);|%2[27])"""
 # Where a number ends: no letter, no hyphen but that of the end of a comment, and no decimal goes on. Letters of scripts
 # that put no blanks between words (all from U+2000 on) may stand right beside it.
 END = r"(?![A-Za-z0-9_\u00aa-\u1fff]|-(?!->)|\.[0-9])"
-_GAPS = (" ", "-", "/", "&nbsp;", "&#160;", "&#0160;", "&#xa0;", "&#xA0;", "%20", "\\u00a0", "\\u00A0")
+_GAPS = (" ", "-", "/", "&nbsp;", "&#160;", "&#0160;", "&#xa0;", "&#xA0;", "%20", "\\u00a0", "\\u00A0", "\\u{a0}", "\\u{A0}")
 
 # How encoders write what stands between the groups of a number: by its code, and by its name in HTML.
 _CODES = ("%{0:02X}", "%{0:02x}", "%25{0:02X}", "%25{0:02x}", "&#{0};", "&#x{0:x};", "\\x{0:02x}", "\\x{0:02X}", "\\u{0:04x}",
-    "\\u{0:04X}")  # fmt: skip
+    "\\u{0:04X}", "\\u{{{0:x}}}", "\\u{{{0:X}}}")  # fmt: skip
 _NAMES = {":": "&colon;", ".": "&period;"}
 
-# The classes: 0 a digit, a and F letters that are hexadecimal digits, z and A the others, and these signs as they are;
-# "/" is everything else.
-_SIGNS = ".,:- _%&\\;~"
+# The classes: 0 a digit, a and F letters that are hexadecimal digits, z and A the others, and these as they are (u and x,
+# as pages are full of `\\u0430` and have hardly any `\\x30`); "/" is everything else.
+_SIGNS = ".,:- _%&\\;~ux"
 _TABLE = bytes(
     ord("0") if 48 <= code <= 57
     else ord("a") if 97 <= code <= 102
+    else code if chr(code) in _SIGNS
     else ord("z") if 103 <= code <= 122
     else ord("F") if 65 <= code <= 70
     else ord("A") if 71 <= code <= 90
     else ord(" ") if code == 0xA0
-    else code if chr(code) in _SIGNS
     else ord("/")
     for code in range(256)
 )  # fmt: skip
 
 # What may stand before a number: anything but a digit and a full stop, as a letter may be the end of an escape.
-_BEFORE = "aFzA,:- %&\\;/~"
+BEFORE = "aFzuxA,:- %&\\;/~"
 
 
 class Seen(NamedTuple):
@@ -64,25 +65,31 @@ class Seen(NamedTuple):
 class Form(NamedTuple):
     """One form of number of a kind.
 
-    `literals`  in classes, as `classes` makes them; `bounded` as it was said there
+    `literals`  in classes, as `classes` makes them; `bounded`: how many of their characters stand before the number
     `words`     in the text, small letters only: they are looked for in small letters, capitals, and with a capital first
     `read`      is told the text and where the literal begins, or the word ends, and answers what stands there
+    `needs`     is told the same, and answers whether to read there at all: in classes `\\u003a` is like any letter that is
+                written by its code, and some pages write all their letters so
+    `hidden`    is told the same where nothing was read, and answers whether to read it with its escapes undone
     """
 
     kind: str
     read: Callable[[str, int], Iterator[Seen]]
     literals: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
-    bounded: bool = True
+    bounded: int = 1
+    needs: Callable[[str, int], object] | None = None
+    hidden: Callable[[str, int], object] | None = None
 
 
-def classes(pattern: str, bounded: bool = True, escaped: str = "") -> tuple[str, ...]:
-    """The literals for a pattern of classes: `0`, `A` for any capital, `h` for a hexadecimal digit, `=` for a gap.
+def classes(pattern: str, bounded: bool = True, escaped: str = "", before: str = BEFORE) -> tuple[str, ...]:
+    """The literals for a pattern of classes: `0`, `A` for any capital, `L` for any letter, `h` for a hexadecimal digit, `=` for
+    a gap.
 
-    `bounded`: with each class that may stand before it (and is no part of it). `escaped`: the gap is one of these signs,
-    as an escape.
+    `bounded`: with each class of `before`, which may stand before it (and is no part of it). `escaped`: the gap is one of these
+    signs, as an escape.
     """
-    options = {"A": "FA", "h": "0aF"}
+    options = {"A": "FA", "L": "FAazux", "h": "0aF"}
     gaps: tuple[str, ...] = ("",)
     if "=" in pattern:
         written = _escapes(escaped) if escaped else (*_GAPS, *_escapes(" -"))
@@ -91,11 +98,16 @@ def classes(pattern: str, bounded: bool = True, escaped: str = "") -> tuple[str,
     for gap in gaps:  # one number has all its gaps alike
         choices = [[gap] if sign == "=" else options.get(sign, sign) for sign in pattern]
         rows += ("".join(parts) for parts in product(*choices))
-    return tuple(before + row for before in _BEFORE for row in rows) if bounded else tuple(rows)
+    return tuple(sign + row for sign in before for row in rows) if bounded else tuple(rows)
 
 
 def _escapes(signs: str) -> tuple[str, ...]:
     return (*(form.format(ord(sign)) for sign in signs for form in _CODES), *(_NAMES[sign] for sign in signs if sign in _NAMES))
+
+
+def escaped(signs: str) -> str:
+    """An expression for one of these signs, written as an escape that `classes` knows."""
+    return f"(?:{'|'.join(map(re.escape, _escapes(signs)))})"
 
 
 def spelled(words: Sequence[str]) -> tuple[str, ...]:
@@ -154,10 +166,22 @@ class Forms:
         self._by_class = _automaton(by_class)
         self._by_word = _automaton(by_word)
 
-    def find(self, text: str, start: int, end: int, spend: Callable[[int], None]) -> Iterator[tuple[str, Seen]]:
-        """The kind and place of every number in text[start:end]; `spend` is told the cost of each step, and may raise."""
-        # Every character is one byte, so offsets stay; the blank stands before the first one.
-        page = b" " + text[start:end].encode("latin-1", "replace")
+    def find(self, text: str, spend: Callable[[int], None]) -> Iterator[tuple[str, Seen]]:
+        """The kind and place of every number in the text; `spend` is told the cost of each step, and may raise."""
+        return self._within(text, [(0, len(text))], spend)
+
+    def near(self, text: str, spans: Sequence[tuple[int, int]], spend: Callable[[int], None]) -> Iterator[tuple[str, Seen]]:
+        """Those in which one of these spans (in order) may have a part, or that a form sees no farther from than it reads."""
+        return self._within(text, list(_around(text, spans)), spend)
+
+    def _within(
+        self, text: str, windows: Sequence[tuple[int, int]], spend: Callable[[int], None]
+    ) -> Iterator[tuple[str, Seen]]:
+        # One after the other, each behind the character that stands before it, or a blank where the text begins. Every
+        # character is one byte, so offsets stay.
+        pieces = [text[start - 1 : end] if start else " " + text[:end] for start, end in windows]
+        offsets = [0, *accumulate(map(len, pieces))]
+        page = "".join(pieces).encode("latin-1", "replace")
         for automaton, meanings, data in (
             (self._by_class, self._class_meanings, page.translate(_TABLE)),
             (self._by_word, self._word_meanings, page),
@@ -165,13 +189,32 @@ class Forms:
             if automaton is None:
                 continue
             words = data is page
-            for index, found, _ in automaton.find_matches_as_indexes(data, overlapping=True):
-                if words and not _word_begins(data, found):
+            for index, found, end in automaton.find_matches_as_indexes(data, overlapping=True):
+                piece = bisect_right(offsets, found) - 1 if len(pieces) > 1 else 0
+                if end > offsets[piece + 1] or (words and not _word_begins(data, found)):
                     continue
+                begun = windows[piece][0] - 1 + found - offsets[piece]
                 for skip, size, form in meanings[index]:
-                    spend(_TRY_COST)
-                    for seen in _read(form, text, start + found - 1 + skip, size, spend):
-                        yield form.kind, seen
+                    if form.needs is None or form.needs(text, begun + skip):
+                        spend(_TRY_COST)
+                        for seen in _read(form, text, begun + skip, size, spend):
+                            yield form.kind, seen
+
+
+def _around(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The spans with what may be of a number on either side, those joined that then overlap."""
+    first = last = -1
+    for start, end in spans:
+        since, until = max(0, start - _REACH), end + _REACH
+        if text.find("&", since, until) < 0 and text.find("\\", since, until) < 0 and text.find("%", since, until) < 0:
+            since, until = max(0, start - _REACH_PLAIN), end + _REACH_PLAIN
+        if since > last:
+            if last >= 0:
+                yield first, last
+            first = since
+        first, last = min(first, since), max(last, until)
+    if last >= 0:
+        yield first, last
 
 
 def _read(form: Form, text: str, at: int, size: int, spend: Callable[[int], None]) -> Iterator[Seen]:
@@ -180,7 +223,7 @@ def _read(form: Form, text: str, at: int, size: int, spend: Callable[[int], None
     for seen in form.read(text, at):
         found = True
         yield seen
-    if found or not _LEAD.search(text, at, at + size + 1):
+    if found or (form.hidden and not form.hidden(text, at)) or not _LEAD.search(text, at, at + size + 1):
         return
     first, last = max(0, at - _VIEWED_BEFORE), min(len(text), at + size + _VIEWED)
     spend(_VIEW_COST * (last - first))
@@ -201,6 +244,9 @@ def _word_begins(data: bytes, at: int) -> bool:
     return data[max(0, at - 2) : at - 1] == b"\\" or data[max(0, at - 3) : max(0, at - 2)] == b"%"
 
 
+# Characters on either side of a value in which another one can be that it hid: the longest one and what a form sees before
+# it, with every gap an escape, and where no escape is.
+_REACH, _REACH_PLAIN = 300, 160
 # What it costs to read a candidate, in characters read as they are, and a character of it with its escapes undone.
 _TRY_COST = 100
 _VIEW_COST = 10

@@ -7,6 +7,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
+from scrapy_polite.redaction.digits import plain_digits
 from scrapy_polite.redaction.escapes import unescape
 
 if TYPE_CHECKING:
@@ -34,11 +35,11 @@ def normalised(kind: str, value: str, regions: Sequence[str] = ()) -> str:
         local, at, domain = plain.replace("\u3002", ".").rpartition("@")
         return f"{local}{at}{domain.lower()}"
     if kind == "phone":
-        return _e164(plain, regions)
+        return _e164(plain_digits(plain), regions)
     if kind in _CODES:
-        return _NO_CODE.sub("", plain).upper()
+        return _NO_CODE.sub("", plain_digits(plain)).upper()
     if kind == "ip-address":
-        return _address(plain)
+        return _address(plain_digits(plain))
     if kind in _WORDS:
         return " ".join(plain.casefold().split())
     return plain

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_polite.redaction.escapes import LEADS, LONGEST_ESCAPE, escape_over, is_ampersand
+from scrapy_polite.redaction.marks import KEYED_MARK, LONGEST_MARK
 from scrapy_polite.redaction.reading import ENDS_BLOCK, ENDS_TOKEN, LEAD, WORD, Budget, OverBudget, Reading
 from scrapy_polite.redaction.rules import regexes, words
 from scrapy_polite.redaction.validators import Verdict
@@ -40,12 +41,11 @@ _TRY_COST = 100
 
 
 # A token that was put in, whose kind may be the word that a rule looks for (`~csrf-token.k1.x...~`): see `acting.put_in`.
-_TOKEN = re.compile(r"~[a-z0-9-]{1,64}\.[A-Za-z0-9_-]{1,32}\.x[0-9a-f]{20}~")
-_LONGEST_TOKEN = 122
+_TOKEN = re.compile(f"~{KEYED_MARK}~")
 
 
 def _in_token(text: str, start: int, end: int) -> bool:
-    first = text.rfind("~", max(0, start - _LONGEST_TOKEN), start)
+    first = text.rfind("~", max(0, start - LONGEST_MARK), start)
     token = _TOKEN.match(text, first) if first >= 0 else None
     return token is not None and end < token.end()
 
@@ -285,7 +285,7 @@ def confirm(matcher: Matcher, reading: Reading, at: int, plain: bool) -> Sequenc
         if before and not matcher.rule.words:
             # Nothing further left is of a value.
             for sign in matcher.bounds:
-                start = max(start, text.rfind(sign, start, at))
+                start = _bound(reading, sign, start, at)
         limit = len(text)
         if longest > _LONG:
             limit = reading.following(ENDS_BLOCK if matcher.rule.blanks else ENDS_TOKEN, at + matcher.head)
@@ -311,6 +311,15 @@ def confirm(matcher: Matcher, reading: Reading, at: int, plain: bool) -> Sequenc
         for span in matcher.match(view.text, position)
         if not (span.end == len(view.text) and beyond)
     )
+
+
+def _bound(reading: Reading, sign: str, start: int, at: int) -> int:
+    """Where this sign stands last before `at`, but for one that is part of an escape (`\\u{2f}`); `start` if nowhere."""
+    found = reading.text.rfind(sign, start, at)
+    while found >= 0 and sign in "{}" and escape_over(reading.text, found) is not None:
+        reading.spend(_TRY_COST)
+        found = reading.text.rfind(sign, start, found)
+    return max(start, found)
 
 
 def _goes_on(matcher: Matcher, text: str, start: int, end: int | None = None) -> bool:

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from scrapy_polite.redaction import identifiers
-from scrapy_polite.redaction.forms import END, GAP, QUOTE, Form, Seen, begins, classes, hyphened
+from scrapy_polite.redaction.forms import BEFORE, END, GAP, QUOTE, Form, Seen, begins, classes, hyphened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,18 +32,23 @@ _GROUPED_CARDS = tuple(
         "[0-9]{6}(?P=gap)[0-9]{4,5}",
     )
 )
-# Numbers that count something, or name a thing: `"orderId": "`, `data-sku=`, `EAN `, `fbq('init', '`, and parts of paths.
+# Numbers that count something, or name a thing: `"orderId": "`, `data-sku=`, `EAN `, `fbq('init', '`, and parts of paths. What
+# is paid, valid or void is no id.
 _NO_CARD = re.compile(
     rf"""(?:(?i:(?:order|sku|ean|gtin|upc|isbn|track(?:ing)?|invoice|reference|ref|serial|batch)
       (?:[ _-]?(?:id|no|nr|number|code))? (?:{QUOTE}|\])? (?:\s?[:=\#]|%3[ad]|\s)
     | (?:item|product|article|post|user|tweet|status|page|campaign|object|node|build|epoch|time(?:stamp)?|millis|nonce|seed|hash
-      |version|pixel|[a-z]id|[_-]id|(?<![a-z])id)(?:[ _-]?(?:ids?|no|nr|number|code))?
+      |version|pixel|[a-z](?<![ps]a)(?<!val)(?<!vo)id|[_-]id|(?<![a-z])id)(?:[ _-]?(?:ids?|no|nr|number|code))?
       (?:{QUOTE}|\])? (?:\s?[:=\#]|%3[ad])) \s{{0,3}} {QUOTE}?
     | init["'],\s?["'] | [/_.] | (?:\w|(?<!<!)-)-)\Z""",
     re.VERBOSE,
 )
 # A word for one, nothing that was put in and no other number between.
 _CALLED_A_CARD = re.compile(r"(?<![a-z])(?i:cards?|credit|debit|maestro|visa|mastercard|cc|pan)(?![a-z])[^0-9~]{0,40}\Z")
+# Nothing but signs between: `card_id=`, `Visa-`, `/card/`, where the name of a thing is a card's.
+_NAMED_A_CARD = re.compile(
+    r"(?<![a-z])(?i:cards?|visa|mastercard|maestro|amex|cc|pan)(?:[ _-]?(?i:no|nr|numbers?|id))?[^A-Za-z0-9~]{0,6}\Z"
+)
 
 
 def _code(text: str) -> str:
@@ -65,24 +70,47 @@ def _cards(text: str, at: int) -> Iterator[Seen]:
             continue
         if not identifiers.is_payment_card(code) and not _CALLED_A_CARD.search(text, max(0, at - SEES), at):
             continue
-        if _ENDS.match(text, match.end()) and (not solid or not _NO_CARD.search(text, max(0, at - SEES), at)):
+        since = max(0, at - SEES)
+        if solid and _NO_CARD.search(text, since, at) and not _NAMED_A_CARD.search(text, since, at):
+            continue
+        if _ENDS.match(text, match.end()):
             yield Seen(*match.span(), certain=True)
             return
 
 
 _ENDS = re.compile(END)
-_IBAN_START = re.compile(r"[A-Z]{2}[0-9]{2}")
+_IBAN_START = re.compile(r"[A-Za-z]{2}[0-9]{2}")
 _IBAN_PARTS = {
-    country: re.compile(rf"(?:{GAP}?[A-Z0-9]){{{length - 4}}}(?![A-Za-z0-9])")
+    country: re.compile(rf"(?:{GAP}?[A-Za-z0-9]){{{length - 4}}}(?![A-Za-z0-9])")
     for country, length in identifiers.IBAN_LENGTHS.items()
 }
+# In small letters it might be words, so it is in one piece or in groups of four, as it is printed (ISO 13616-1).
+_SMALL_IBAN = re.compile(rf"[A-Za-z0-9]{{4}}(?:[A-Za-z0-9]+|(?P<gap>{GAP})(?:[A-Za-z0-9]{{4}}(?P=gap))*[A-Za-z0-9]{{1,4}})")
+# What stands before one in small letters: no letter, of which it would be the end, nor a digit; unless either ends an escape.
+_NO_WORD = BEFORE.translate(dict.fromkeys(map(ord, "aFzuxA"))) + "."
+_ESCAPES = ("%00", "%0a", "%0F", "\\z", "\\a")
+
+
+# Escapes stand behind its country, which is no part of one (`\uDE89`).
+_IN_NO_CODE = re.compile(r"(?![A-Fa-f]{2})|(?<!\\u)(?<!\\u[0-9A-Fa-f])")
+
+
+def _of_a_country(text: str, at: int) -> bool:
+    return text[at : at + 2].upper() in _IBAN_PARTS
 
 
 def _ibans(text: str, at: int) -> Iterator[Seen]:
-    rest = _IBAN_PARTS.get(text[at : at + 2])
+    rest = _IBAN_PARTS.get(text[at : at + 2].upper())
     match = rest.match(text, at + 4) if rest and _IBAN_START.match(text, at) else None
-    if match and begins(text, at) == at and identifiers.is_iban(_code(text[at : match.end()])):
-        yield Seen(at, match.end(), certain=True)
+    if match and begins(text, at) == at:
+        written = text[at : match.end()]
+        if identifiers.is_iban(_code(written)) and (_in_capitals(written) or _SMALL_IBAN.fullmatch(written)):
+            yield Seen(at, match.end(), certain=True)
+
+
+def _in_capitals(text: str) -> bool:
+    code = _GAPS.sub("", text)
+    return code == code.upper()
 
 
 _NINO = re.compile(rf"[A-Z]{{2}}(?P<gap>{GAP})[0-9]{{2}}(?P=gap)[0-9]{{2}}(?P=gap)[0-9]{{2}}{GAP}?[A-D](?![A-Za-z0-9])")
@@ -197,10 +225,30 @@ def _trimmed(text: str, end: int) -> int:
     return end
 
 
+# Behind a full stop as well: no decimal goes on in groups.
+_GROUPS = tuple(literal for pattern in ("0000=0000", "0000=000000") for literal in classes(pattern, before=f"{BEFORE}."))
+
 NUMBERS: tuple[Form, ...] = (
-    Form("payment-card", _cards, (*classes("0" * 12), *classes("0000=0000"), *classes("0000=000000"))),
-    Form("iban", _ibans, classes("AA00")),
-    Form("uk-nino", _ninos, classes("AA=00=00=00")),
+    Form("payment-card", _cards, (*classes("0" * 12), *_GROUPS)),
+    Form(
+        "iban",
+        _ibans,
+        tuple({*classes("AA00", before=f"{BEFORE}.0"), *classes("LL00", before=_NO_WORD)}),
+        needs=_of_a_country,
+        hidden=_IN_NO_CODE.match,
+    ),
+    *(
+        Form(
+            "iban",
+            _ibans,
+            classes(f"{before}LL00", bounded=False),
+            bounded=len(before),
+            needs=_of_a_country,
+            hidden=_IN_NO_CODE.match,
+        )
+        for before in _ESCAPES
+    ),
+    Form("uk-nino", _ninos, classes("AA=00=00=00", before=f"{BEFORE}.0")),
     Form("uk-nino", _ninos_named, words=("national insurance", "nino", "ni number", "ni no")),
     Form(
         "us-ssn",

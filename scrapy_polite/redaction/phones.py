@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from scrapy_polite.redaction.escapes import escape_over, unescape
+from scrapy_polite.redaction.regions import REGIONS_FORM, wrong_region
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -26,13 +27,24 @@ _SEES = 4
 
 _GAP = (
     r"(?:[ \u00a0\u2007\u2010-\u2015\u202f.()+-]|%(?:25)?(?:2[0-9abdeABDE])|&nbsp;|&\#0?(?:160|32|4[0135]);"
-    r"|&\#[xX](?:[aA]0|2[0-9abdABD]);|\\{1,8}(?:u00|x)(?:[aA]0|2[089abdeABDE]))"
+    r"|&\#[xX](?:[aA]0|2[0-9abdABD]);|\\{1,8}(?:(?:u00|x)(?:[aA]0|2[089abdeABDE])|u\{(?:[aA]0|2[089abdeABDE])\}))"
 )
 
 # Hard blanks, of which libphonenumber knows none.
 _BLANKS = dict.fromkeys(map(ord, "\u00a0\u2007\u202f"), " ")
 
-# What a number begins with, by its first character. First that character alone: finding it is what `re` is fastest at.
+# The first characters of a number, each with what follows it: to find one character is what `re` is fastest at, and most are
+# refused by the next one.
+_FIRSTS = {
+    "+": r"\+",
+    "0": "0(?=0?[1-9])",
+    "(": r"\((?=[+0])",
+    "%": "%(?=2)",
+    "&": r"&(?=[\#p])",
+    "\\": r"\\(?=\\{0,63}(?:(?:u00|x)2[bB]|u\{2[bB]\}))",
+}
+_FIRSTS_GROUPED = {**_FIRSTS, "(": r"\((?=[+02-9])", "": "[2-9](?=[0-9]{1,3}[^0-9A-Za-z])"}
+# What a number begins with, by its first character.
 _LEADS = r"""
     (?:
         # Not in the middle of a word, a colour, a decimal, an id or a path.
@@ -46,7 +58,7 @@ _LEADS = r"""
       | (?<=\() (?: \+ | 0{1,2} [1-9] )
       | (?<=%) (?:25){0,2} 2[bB]
       | (?<=&) (?: \#0?43 | \#[xX]2[bB] | plus ) ;
-      | (?<=\\) (?<!\\\\) \\{0,63} (?:u002|x2)[bB]  # from the first backslash of a run
+      | (?<=\\) (?<!\\\\) \\{0,63} (?: (?:u00|x)2[bB] | u\{2[bB]\} )  # from the first backslash of a run
 """
 # Where numbers are dialled without a zero, only those written in groups can be told from prices and ids.
 _GROUPED = rf" | (?<=[2-9]) [0-9]{{1,3}} {_GAP}{{1,3}} | (?<=\() [2-9][0-9]{{1,3}} \) {_GAP}{{0,2}} "
@@ -67,9 +79,15 @@ _SET_OFF = re.compile(r"(?:\+[0-9]{1,3}[ .-]?)?(?:\([0-9]{1,5}\))?[ .-]{0,2}")
 # Numbers of a drawing (`d="m.5 018 7.934 2.926-.03 ..."`): decimals without a zero, and those in a row of others.
 _DECIMAL_BEFORE = re.compile(r"[\s,-]\.\Z")
 _OTHER_BEFORE = re.compile(r"[0-9][ ,]\Z")
+_NUMBER_BEFORE = re.compile(r"[0-9][ ,-]{0,2}\.?\Z")
 _OTHER_AFTER = re.compile(r"[ ,-]{1,2}\.?[0-9]")
 # RFC 3966 section 5.3, as people write it: `x459`, `ext. 12`.
 _EXTENSION = re.compile(r"[ \u00a0]?(?:x|ext(?:ension|n)?\.?)[ \u00a0]?[0-9]{1,6}(?![A-Za-z0-9_]|\.[0-9])", re.IGNORECASE)
+# What a number is written with, escapes and their letters included.
+_IN_RUN = re.compile(r"[0-9A-Za-z \u00a0\u2007\u2010-\u2015\u202f.(){}+%&#;\\-]")
+_RUN = re.compile(f"{_IN_RUN.pattern}*")
+# As many digits as the shortest has, some of them of its escapes.
+_SEVEN = re.compile(r"(?:[0-9][^0-9,]{0,60}){6}[0-9]")
 # A number does not end in the middle of a word or a decimal; scripts without blanks between words begin at U+2000.
 _GOES_ON = re.compile(r"[A-Za-z0-9_\u00aa-\u1fff]|\.[0-9]")
 
@@ -80,7 +98,7 @@ class PhoneFinder:
     Raises ValueError if libphonenumber is not installed, or does not know a region.
     """
 
-    __slots__ = ("_american", "_candidate", "_regions", "_valid", "_zeroed")
+    __slots__ = ("_american", "_candidate", "_candidates", "_regions", "_signs", "_valid", "_zeroed")
 
     def __init__(self, regions: Sequence[str]) -> None:
         try:
@@ -91,16 +109,18 @@ class PhoneFinder:
                 '(pip install \'scrapy-polite[phone]\') or keep phone numbers ({"kinds": {"phone": "keep"}})'
             ) from None
         for region in regions:
-            if region not in phonenumbers.SUPPORTED_REGIONS:
-                raise ValueError(
-                    f"POLITE_REDACT: 'regions' has {region!r}; accepted are ISO 3166 codes of two capitals, as GB or IE"
-                )
+            problem = wrong_region(region)
+            if problem:
+                raise ValueError(f"POLITE_REDACT: 'regions' has {problem}; accepted is {REGIONS_FORM}")
         self._regions = tuple(regions)
         self._american = frozenset(region for region in regions if phonenumbers.country_code_for_region(region) == 1)
         self._zeroed = frozenset(region for region in regions if phonenumbers.ndd_prefix_for_region(region, True) == "0")
         zero = self._zeroed.issuperset(regions)
-        first, grouped = (r"[+(0%&\\]", "") if zero else (r"[+(02-9%&\\]", _GROUPED)
-        self._candidate = re.compile(f"{first}{_LEADS}{grouped}){_REST}", re.VERBOSE)
+        begun = f"{_LEADS}{'' if zero else _GROUPED}){_REST}"
+        firsts = _FIRSTS if zero else _FIRSTS_GROUPED
+        self._candidates = [(sign, re.compile(first + begun, re.VERBOSE)) for sign, first in firsts.items()]
+        self._candidate = re.compile("." + begun, re.VERBOSE)
+        self._signs = frozenset("".join(firsts) + ("" if zero else "23456789"))
 
         def valid(number: str, region: str, unassigned: bool) -> bool:
             try:
@@ -117,26 +137,48 @@ class PhoneFinder:
         yield from self._within(text, 0, len(text), spend)
 
     def beside(self, text: str, start: int, end: int, spend: Callable[[int], None]) -> Iterator[tuple[int, int]]:
-        """Those that end where text[start:end] begins, or begin right behind it: it was masked, and may have hid them."""
-        if start and text[start - 1] in "0123456789.":
-            yield from self._within(text, max(0, start - _LONGEST), start, spend)
-        for at in range(end, min(end + _SEES, len(text))):
-            candidate = self._candidate.match(text, at, end + _LONGEST)
+        """Those that end where text[start:end] begins, or begin right behind it: it was masked, and may have hid them, or
+        made them numbers of a drawing."""
+        number = _NUMBER_BEFORE.search(text, max(0, start - _SEES), start)
+        if number:
+            yield from self._within(text, _run_begins(text, number.start()), start, spend)
+        for at, sign in enumerate(text[end : end + _SEES], end):
+            candidate = self._candidate.match(text, at, end + _LONGEST) if sign in self._signs else None
             if candidate:
                 spend(_TRY_COST)
                 found = self._longest(text, at, candidate.end(), spend)
                 if found:
                     yield at, found
 
+    def through(self, text: str, start: int, end: int, spend: Callable[[int], None]) -> Iterator[tuple[int, int]]:
+        """Those of which text[start:end] may be a part, or the character before them."""
+        run = _RUN.match(text, end, end + _LONGEST)
+        first, last = _run_begins(text, start), run.end() if run else end
+        if _SEVEN.search(text, first, last):
+            yield from self._within(text, first, last, spend)
+
     def _within(self, text: str, start: int, end: int, spend: Callable[[int], None]) -> Iterator[tuple[int, int]]:
-        candidate = self._candidate.search(text, start, end)
-        while candidate is not None:
-            spend(_TRY_COST)
-            start = candidate.start()
-            found = self._longest(text, start, candidate.end(), spend)
-            if found:
-                yield start, found
-            candidate = self._candidate.search(text, found or start + 1, end)
+        last = 0
+        for at in self._begun(text, start, end):
+            candidate = self._candidate.match(text, at, end) if at >= last else None
+            if candidate:
+                spend(_TRY_COST)
+                found = self._longest(text, at, candidate.end(), spend)
+                if found:
+                    last = found
+                    yield at, found
+
+    def _begun(self, text: str, start: int, end: int) -> list[int]:
+        """Where there may be a number, in order."""
+        found: list[int] = []
+        for sign, pattern in self._candidates:
+            first = text.find(sign, start, end)
+            candidate = pattern.search(text, first, end) if first >= 0 else None
+            while candidate is not None:
+                found.append(candidate.start())
+                candidate = pattern.search(text, candidate.start() + 1, end)
+        found.sort()
+        return found
 
     def _longest(self, text: str, start: int, end: int, spend: Callable[[int], None]) -> int:
         """The end of the longest number that begins at `start`, whole groups of digits only; 0 if there is none."""
@@ -170,6 +212,12 @@ class PhoneFinder:
                 if number.startswith("+"):
                     break  # with its country code it is the same number in every region
         return 0
+
+
+def _run_begins(text: str, at: int) -> int:
+    """Where what stands before `at` begins that numbers are written with."""
+    run = _RUN.match(text[max(0, at - _LONGEST) : at][::-1]) if at and _IN_RUN.match(text, at - 1) else None
+    return at - run.end() if run else at
 
 
 def _is_drawn(text: str, start: int, end: int) -> bool:

@@ -47,13 +47,18 @@ def redacted_text(redactor: Redactor, text: str, field: str = "", found: Sequenc
         return redactor.text(text, field, found)
     pieces: list[str] = []
     findings: list[Finding] = []
+    dropped = False
     for result in redacted_pieces(redactor, (text[at : at + PIECE] for at in range(0, len(text), PIECE)), field, found):
         findings += result.findings
         if result.dropped == "over_budget":
             return redactor.text(text, field, found)  # It may be a place to cut that is missing.
-        if result.dropped:
+        if result.dropped not in (None, "policy"):
             return Result("", tuple(findings), result.dropped)
+        # All that the policy drops is told: of JSON it may be values, and the rest stays.
+        dropped = dropped or result.dropped is not None
         pieces.append(result.text)
+    if dropped:
+        return Result("", tuple(findings), "policy")
     return Result("".join(pieces) if findings else text, tuple(findings))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from scrapy_polite.redaction.fieldnames import FIELD_KINDS
 from scrapy_polite.redaction.personal import FORMS
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from scrapy_polite.redaction.rules import Rule
 
-__all__ = ["KEYED", "KINDS", "PRESETS", "STRICTNESS", "Action", "Choice", "Policy"]
+__all__ = ["KEYED", "KINDS", "MAKE_ONE", "PRESETS", "PROVIDERS", "STRICTNESS", "Action", "Choice", "Policy"]
 
 # keep: leave the value; replace: put the name of its kind in its place; mask: show its end; token: a keyed digest that
 # says its kind, and joins with equal values; hash: one that says nothing but that; round: fewer decimals, or a year;
@@ -33,11 +33,18 @@ STRICTNESS: tuple[Action, ...] = ("keep", "round", "mask", "token", "hash", "rep
 # Actions that need the secret key.
 KEYED: frozenset[Action] = frozenset({"token", "hash"})
 
+MAKE_ONE: Final = (
+    "Make one once, with python -c 'import secrets; print(secrets.token_hex(32))', and keep it: without it no later token "
+    "joins with an earlier one"
+)
+
 # Every kind that a choice may name, and why it is in a page (which a choice may name as well).
 KINDS: dict[str, str] = {
     **{rule.kind: rule.exposure for rule in RULES},
     **dict.fromkeys((*(form.kind for form in FORMS), *FIELD_KINDS), "personal"),
 }
+# Who issues values of a kind; those that are missing have no issuer.
+PROVIDERS: dict[str, str] = {rule.kind: rule.provider for rule in RULES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +101,7 @@ class Policy:
         if keyed and not self.key:
             raise ValueError(
                 f"POLITE_REDACT: the action {keyed.action!r} for {keyed.kinds!r} needs 'key', a secret of at least 32 "
-                "characters, or 'env:NAME' for one in an environment variable. Make one once, with python -c 'import secrets; "
-                "print(secrets.token_hex(32))', and keep it: without it no later token joins with an earlier one"
+                f"characters, or 'env:NAME' for one in an environment variable. {MAKE_ONE}"
             )
 
     @cached_property

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import get_args
 
-from scrapy_polite.redaction.policy import KINDS, PRESETS, Action, Choice, Policy
+from scrapy_polite.redaction.policy import KINDS, MAKE_ONE, PRESETS, Action, Choice, Policy
+from scrapy_polite.redaction.regions import REGIONS_FORM, wrong_region
 from scrapy_polite.redaction.rules import Exposure, Rule, user_rules
 
 __all__ = ["policy_from"]
@@ -27,6 +28,9 @@ _FORM = (
     "[{'fields': pattern, 'kinds': kind, 'context': pattern, 'action': action}, ...]; 'fields': {field: action or {kind: "
     "action}}; 'kinds': {kind: action}; 'regions': ['GB', ...]; 'key': a secret or 'env:NAME'; 'key_id': its name; "
     "'rules': [a dict for each rule]"
+)
+_FORM_OF_KIND = (
+    f"a kind's name (`scrapy polite redact --kinds` lists them), a pattern such as 'uk-*', or one of {', '.join(_EXPOSURES)}"
 )
 _FORM_OF_ACTION = (
     f"one of {', '.join(_ACTIONS)}, or a dict with 'action' and any of 'text' (small letters and hyphens, for replace), "
@@ -62,7 +66,8 @@ def policy_from(value: object, environment: Mapping[str, str] = os.environ) -> P
     return Policy(
         # A rule of the user's own is there to be used: by its exposure a preset may not want it.
         (*choices, *preset.choices, *(Choice(rule.kind, "replace") for rule in rules)),
-        _regions(value.get("regions", preset.regions)),
+        # Not for those of a preset: libphonenumber takes a moment to load.
+        _regions(value["regions"]) if "regions" in value else preset.regions,
         _key(value.get("key"), environment),
         _key_id(value.get("key_id", preset.key_id)),
         rules,
@@ -121,16 +126,17 @@ def _choice(row: object, kinds: Sequence[str]) -> Choice:
 def _acting(kinds: str, wanted: object, fields: str = "*", context: str = "*") -> Choice:
     parts: Mapping[str, object] = wanted if isinstance(wanted, Mapping) else {"action": wanted}
     action, text, places, group = (parts.get(key, default) for key, default in _DEFAULTS.items())
+    where = f"(for kinds {kinds!r}, in fields {fields!r})"
     if not set(parts) <= set(_DEFAULTS):
-        raise _wrong(f"{_shown(parts)} is no action", _FORM_OF_ACTION)
+        raise _wrong(f"{_shown(parts)} is no action {where}", _FORM_OF_ACTION)
     if action not in _ACTIONS:
-        raise _wrong(f"there is no action {action!r} (actions: {', '.join(_ACTIONS)})")
+        raise _wrong(f"there is no action {action!r} {where}", _FORM_OF_ACTION)
     if not isinstance(text, str) or (text and not re.fullmatch(r"(?=.{1,32}\Z)[a-z]+(?:-[a-z]+)*", text)):
-        raise _wrong(f"'text' is {text!r}", _FORM_OF_ACTION)
+        raise _wrong(f"'text' is {text!r} {where}", _FORM_OF_ACTION)
     if not isinstance(places, int) or isinstance(places, bool) or not 0 <= places <= 8:
-        raise _wrong(f"'places' is {places!r}", _FORM_OF_ACTION)
+        raise _wrong(f"'places' is {places!r} {where}", _FORM_OF_ACTION)
     if not isinstance(group, str) or len(group) > 64:
-        raise _wrong(f"'group' is {group!r}", _FORM_OF_ACTION)
+        raise _wrong(f"'group' is {group!r} {where}", _FORM_OF_ACTION)
     return Choice(kinds, action, fields, context, text, places, group)
 
 
@@ -138,19 +144,22 @@ _DEFAULTS: dict[str, object] = {"action": None, "text": "", "places": 3, "group"
 
 
 def _kind(name: object, kinds: Sequence[str]) -> str:
-    if not isinstance(name, str) or not (name in _EXPOSURES or any(fnmatchcase(kind, name) for kind in kinds)):
-        near = difflib.get_close_matches(str(name), [*kinds, *_EXPOSURES], n=3)
-        like = f"did you mean {' or '.join(map(repr, near))}? A kind is" if near else "a kind is"
-        raise _wrong(f"no kind is called {name!r}; {like} a name of docs/redaction.md, a pattern, or {', '.join(_EXPOSURES)}")
+    if not isinstance(name, str):
+        raise _wrong(f"{name!r} is no kind; a row of 'choices' has one", _FORM_OF_KIND)
+    if not (name in _EXPOSURES or any(fnmatchcase(kind, name) for kind in kinds)):
+        near = difflib.get_close_matches(name, [*kinds, *_EXPOSURES], n=3)
+        like = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        raise _wrong(f"no kind is called {name!r}{like}", _FORM_OF_KIND)
     return name
 
 
 def _regions(value: object) -> tuple[str, ...]:
-    if isinstance(value, str) or not isinstance(value, (list, tuple)) or not value:
-        raise _wrong(f"'regions' is {value!r}, no list of regions")
+    if not isinstance(value, (list, tuple)) or not value:
+        raise _wrong(f"'regions' is {_shown(value)}", REGIONS_FORM)
     for region in value:
-        if not (isinstance(region, str) and len(region) == 2 and region.isascii() and region.isupper()):
-            raise _wrong(f"'regions' has {region!r}, not two capital letters as in ISO 3166")
+        problem = wrong_region(region)
+        if problem:
+            raise _wrong(f"'regions' has {problem}", REGIONS_FORM)
     return tuple(value)
 
 
@@ -165,7 +174,9 @@ def _key(value: object, environment: Mapping[str, str]) -> bytes | None:
     """The secret. What is wrong with it is said without it."""
     if value is None:
         return None
-    form = f"a secret of at least {_SHORTEST_KEY} characters, or 'env:NAME' for one in the environment variable NAME"
+    form = (
+        f"a secret of at least {_SHORTEST_KEY} characters, or 'env:NAME' for one in the environment variable NAME. {MAKE_ONE}"
+    )
     if not isinstance(value, str):
         raise _wrong(f"'key' is a {type(value).__name__}", form)
     secret, where = value, "'key'"
@@ -173,7 +184,7 @@ def _key(value: object, environment: Mapping[str, str]) -> bytes | None:
         name = value[4:]
         secret, where = environment.get(name, ""), f"the environment variable {name!r} that 'key' names"
         if not secret:
-            raise _wrong(f"{where} is not set", form)
+            raise _wrong(f"{where} is not set: set it where the crawl is started", form)
     if len(secret) < _SHORTEST_KEY:
         raise _wrong(f"{where} has {len(secret)} characters", form)
     return secret.encode("utf-8", "surrogatepass")

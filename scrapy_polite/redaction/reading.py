@@ -6,10 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from scrapy_polite.redaction.digits import plain_digits
 from scrapy_polite.redaction.escapes import LONGEST_ESCAPE, View
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from scrapy_polite.redaction.anchors import Hit
 
 __all__ = ["ENDS_BLOCK", "ENDS_TOKEN", "LEAD", "WORD", "Budget", "OverBudget", "Reading"]
 
@@ -25,6 +28,9 @@ WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 # What a character costs that is read through a view, and a look at what is near, in characters read as they are.
 _VIEW_COST = 10
 _LOOK_COST = 10
+# Characters from one digit to the next that are looked at as one, and those of the longest number, with every gap an escape,
+# and of what is read beside it.
+_APART, _NUMBER = 200, 700
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +50,20 @@ class OverBudget(Exception):  # noqa: N818  (it is no error: it ends a search in
 
 class Reading:
     """One text while it is read: what is left of its budget, where its next escape and its next blank or quote are, and
-    the last view of it.
+    the last view of it. `other_digits`: where digits are none of ASCII, as one span those that are near one another.
 
     Anchors come nearly in order, so remembering the last answer makes looking ahead linear, however many there are.
     """
 
-    __slots__ = ("_left", "_next", "_view", "text")
+    __slots__ = ("_left", "_next", "_view", "hits", "other_digits", "text")
 
     def __init__(self, text: str, budget: Budget) -> None:
         self.text = text
+        self.other_digits: list[tuple[int, int]] = []
         self._left = budget.base + budget.per_character * len(text)
         self._next: list[tuple[int, int]] = [(0, -1)] * len(_ENDERS)
         self._view: tuple[int, int, View] | None = None
+        self.hits: Sequence[Hit] = ()  # where a rule is to be tried, in order
 
     def mask(self, spans: Sequence[tuple[int, int]]) -> None:
         """What was found is read as `~` from now on, which stands for whatever is put in its place."""
@@ -69,6 +77,28 @@ class Reading:
         self.text = "".join(pieces)
         self._next = [(0, -1)] * len(_ENDERS)
         self._view = None
+
+    def see_digit(self, at: int) -> None:
+        """One that is none of ASCII stands there, behind all that were seen before."""
+        if self.other_digits and at < self.other_digits[-1][1] + _APART:
+            self.other_digits[-1] = self.other_digits[-1][0], at + 1
+        else:
+            self.other_digits.append((at, at + 1))
+
+    def spelled(self, spans: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+        """The text in which numbers are to be found that have a part in one of these spans (in order), or beside it: as it is,
+        and also with digits of ASCII for all others there, if it has others."""
+        if not self.other_digits:
+            return (self.text,)
+        self.spend(len(self.text))
+        pieces: list[str] = []
+        last = 0
+        for start, end in spans:
+            first = max(last, start - _NUMBER)
+            pieces += self.text[last:first], plain_digits(self.text[first : end + _NUMBER])
+            last = max(last, end + _NUMBER)
+        pieces.append(self.text[last:])
+        return self.text, "".join(pieces)
 
     def spend(self, cost: int) -> None:
         self._left -= cost

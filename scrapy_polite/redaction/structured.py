@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
@@ -31,6 +31,12 @@ __all__ = ["Span", "StructuredRedactor"]
 
 Span = tuple[str, int, int]
 """A kind, and where a value of it begins and ends: found elsewhere, such as a name."""
+
+# Tags are written in any case (https://html.spec.whatwg.org/multipage/syntax.html#elements-2). Without IGNORECASE `re` looks
+# for their first character as fast as it can.
+_SCRIPT = re.compile("<[sS][cC][rR][iI][pP][tT]")
+_SCRIPT_ENDS = re.compile("</[sS][cC][rR][iI][pP][tT]")
+_LONGEST_TAG: Final = 7
 
 # What follows "<script": the rest of a tag whose content is JSON.
 _JSON_TYPE = re.compile(
@@ -51,6 +57,9 @@ LONGEST_NUMBER: Final = 40
 """Characters of a number of which every digit may mean something."""
 
 _STEP: Final = 256 * 1024
+
+# How often a text is searched, at most, of which more values have to go each time.
+_ROUNDS: Final = 6
 
 # Characters of a value that a name alone can give away.
 _CONTEXTUAL_SHORTEST: Final = 8
@@ -93,17 +102,13 @@ class StructuredRedactor:
     def text(self, text: str, field: str = "", found: Sequence[Span] = ()) -> Result:
         """The text without what the policy does not keep in this field, and in the fields inside it.
 
-        Positions of findings are those in the text that was given. A value that has to go as a whole, and is no whole
-        field of an item, becomes `null`.
+        Positions of findings are those in the text that was given. A value of JSON that has to go as a whole becomes `null`.
         """
-        if self.reads_inside:
-            try:
-                parts = list(self._parts(text, field, found, DEEPEST + 1))
-            except _Dropped as reason:
-                return Result("", (), str(reason))
-            if parts:
-                return self._around(text, field, parts, found)
-        return redacted_text(self._redactor, text, field, found)
+        try:
+            parts = list(self._parts(text, field, found, DEEPEST + 1)) if self.reads_inside else []
+        except _Dropped as reason:
+            return Result("", (), str(reason))
+        return self._searched(text, field, parts, found)
 
     def named(self, name: str, value: str, field: str = "", found: Sequence[Span] = ()) -> Result:
         """The same for a value that has a name, as a parameter has: some kinds are told by the word before them alone."""
@@ -111,10 +116,12 @@ class StructuredRedactor:
 
     def _told_by_name(self, name: str, value: str, field: str, found: Sequence[Span]) -> Result | None:
         """None where the name says nothing: what it tells of has no blanks, and is not long."""
-        # Blanks around it are the page's.
-        bare = value.strip()
+        # Blanks and quotes around it are the page's.
+        bare = value.strip().strip("\"'")
         if not name or not _CONTEXTUAL_SHORTEST <= len(bare) <= _CONTEXTUAL_LONGEST or any(c.isspace() for c in bare):
             return None
+        if bare[0] in "{[<":
+            return None  # No such value begins so, and what does may have an inside.
         blanks = value.index(bare)
         before = f'"{name[-64:]}":"'
         moved = [
@@ -124,23 +131,17 @@ class StructuredRedactor:
         ]
         result = self._redactor.text(f'{before}{bare}"', field, moved)
         if not result.findings and not result.dropped:
-            # Nothing is in it without its name either, unless it has an inside.
-            return None if self.reads_inside and bare[0] in "{[<" else Result(value)
-        if result.dropped or not (result.text.startswith(before) and result.text.endswith('"')):
-            return None
+            return Result(value)  # Nothing is in it without its name either.
         moves = len(before) - blanks
-        findings = (replace(one, start=one.start - moves, end=one.end - moves) for one in result.findings)
-        return Result(value.replace(bare, result.text[len(before) : -1]), tuple(findings))
+        findings = tuple(replace(one, start=one.start - moves, end=one.end - moves) for one in result.findings)
+        if any(one.start < blanks or one.end > blanks + len(bare) for one in findings):
+            return None  # It is the name that something is in, or a quote.
+        if result.dropped:
+            return Result("", findings, result.dropped)
+        return Result(value.replace(bare, result.text[len(before) : -1]), findings)
 
     def _parts(self, text: str, field: str, found: Sequence[Span], depth: int) -> Iterator[_Part]:
-        last = 0
-        for start, end in sorted(_regions(text)):
-            if start < last:
-                continue
-            last = end
-            values = leaves(text, field, start, end)
-            if values is None:
-                continue
+        for values in _values(text, field):
             try:
                 parts = [part for value in values if (part := self._part(text, value, field, found, depth))]
             except ValueError:
@@ -181,10 +182,8 @@ class StructuredRedactor:
 
     def _inner(self, value: str, path: str, found: Sequence[Span], depth: int) -> Result:
         parts = list(self._parts(value, path, found, depth)) if depth and looks_like_json(value) else []
-        if parts:
-            return self._around(value, path, parts, found)
-        named = self._told_by_name(path.rpartition(".")[2], value, path, found)
-        return named or redacted_text(self._redactor, value, path, found)
+        named = None if parts else self._told_by_name(path.rpartition(".")[2], value, path, found)
+        return named or self._searched(value, path, parts, found)
 
     def _whole(self, leaf: Leaf, raw: str, kind: str, old: str | int | float, new: str | int | float | Gone) -> _Part:
         """For a value that is of this kind as a whole, since its field says so."""
@@ -200,6 +199,19 @@ class StructuredRedactor:
         """True if the policy says of this field what it does not say of the one around it."""
         inner, outer = path.lower(), field.lower()
         return any(fnmatchcase(inner, pattern) and not fnmatchcase(outer, pattern) for pattern in self._by_field)
+
+    def _searched(self, text: str, field: str, parts: Sequence[_Part], found: Sequence[Span]) -> Result:
+        """The text with its parts, and without what is in the text around them. What has to go as a whole takes with it the
+        value of JSON that it stands in; where it stands in none, the text."""
+        for _ in range(_ROUNDS):
+            result = self._around(text, field, parts, found) if parts else redacted_text(self._redactor, text, field, found)
+            known = {part.start for part in parts}
+            more = _emptied(text, result.findings) if result.dropped == "policy" else []
+            if not more or any(part.start in known for part in more):
+                return result
+            # Beside what is gone something else may be found.
+            parts = sorted([*parts, *more], key=lambda part: part.start)
+        return result
 
     def _around(self, text: str, field: str, parts: Sequence[_Part], found: Sequence[Span]) -> Result:
         """The text with its parts, and without what is in the text around them."""
@@ -259,21 +271,49 @@ class _Places:
         return replace(finding, start=finding.start + longer, end=finding.end + longer)
 
 
+def _emptied(text: str, findings: Sequence[Finding]) -> list[_Part]:
+    """The values of JSON in which there is something that has to go as a whole, as `null`; none if one stands elsewhere."""
+    values = [leaf for some in _values(text, "") for leaf in some]
+    ends = [leaf.end for leaf in values]
+    gone: dict[int, Leaf] = {}
+    for finding in findings:
+        if finding.action == "drop":
+            first = bisect_right(ends, finding.start)
+            within = values[first : bisect_left(values, finding.end, lo=first, key=lambda leaf: leaf.start)]
+            if not within:
+                return []
+            gone.update((leaf.start, leaf) for leaf in within)
+    starts = sorted(gone)
+    held: dict[int, list[Finding]] = {start: [] for start in starts}
+    for finding in findings:
+        before = bisect_left(starts, finding.end)
+        if before and gone[starts[before - 1]].end > finding.start:
+            held[starts[before - 1]].append(finding)
+    return [_Part(start, gone[start].end, "null", tuple(held[start])) for start in starts]
+
+
+def _values(text: str, field: str) -> Iterator[list[Leaf]]:
+    """The values of every JSON text that stands there."""
+    last = 0
+    for start, end in sorted(_regions(text)):
+        if start >= last:
+            last = end
+            yield leaves(text, field, start, end) or []
+
+
 def _regions(text: str) -> Iterator[tuple[int, int]]:
     """Where JSON may stand: the whole text, or the JSON scripts of a page."""
     if looks_like_json(text):
         yield 0, len(text)
         return
-    # Found by `find`, which is fast: an expression would keep Python's lock over a long page. In mixed case they are text.
-    for script in ("<script", "<SCRIPT"):
-        at = _find(text, script, 0)
-        while at >= 0:
-            end = at + len(script)
-            if tag := _JSON_TYPE.match(text, end):
-                closed = _find(text, f"</{script[1:]}", tag.end())
-                end = closed if closed >= 0 else len(text)
-                yield _unwrapped(text, tag.end(), end)
-            at = _find(text, script, end)
+    opened = _search(_SCRIPT, text, 0)
+    while opened:
+        end = opened.end()
+        if tag := _JSON_TYPE.match(text, end):
+            closed = _search(_SCRIPT_ENDS, text, tag.end())
+            end = closed.start() if closed else len(text)
+            yield _unwrapped(text, tag.end(), end)
+        opened = _search(_SCRIPT, text, end)
 
 
 def _unwrapped(text: str, start: int, end: int) -> tuple[int, int]:
@@ -285,13 +325,12 @@ def _unwrapped(text: str, start: int, end: int) -> tuple[int, int]:
     return start, last + closed.start() if closed else end
 
 
-def _find(text: str, what: str, start: int) -> int:
-    """As `text.find`, in steps of which none keeps Python's lock for long."""
+def _search(pattern: re.Pattern[str], text: str, start: int) -> re.Match[str] | None:
+    """As `pattern.search`, in steps of which none keeps Python's lock for long."""
     for at in range(start, len(text), _STEP):
-        found = text.find(what, at, at + _STEP + len(what) - 1)
-        if found >= 0:
+        if found := pattern.search(text, at, at + _STEP + _LONGEST_TAG):
             return found
-    return -1
+    return None
 
 
 def _inside(spans: Sequence[Span], leaf: Leaf, value: str, exact: bool) -> list[Span]:

@@ -25,30 +25,30 @@ _UNBOUNDED = re.compile(r"[*+]|\{\d*,\}")
 
 
 def _not_compiled(rule: Rule) -> str | None:
-    for part in (rule.left + rule.shape + rule.right, rule.back, rule.unless, rule.gap):
+    for name in ("left", "shape", "right", "back", "unless", "gap"):
         try:
-            re.compile(part)
+            re.compile(getattr(rule, name))
         except re.error as error:
-            return f"one of its parts is no regular expression ({error})"
+            return f"its {name} is no regular expression ({error})"
     return None
 
 
 def _problem(rule: Rule) -> str | None:
     if not _KIND.fullmatch(rule.kind):
-        return "its kind is not small letters and digits joined by hyphens"
+        return "its kind is not small letters and digits joined by hyphens, as 'staff-badge'"
     if not rule.anchors and not rule.words:
-        return "it has no anchor, so it would have to be tried everywhere"
+        return "it has no anchor, so it would have to be tried everywhere: values begin with `anchors`, or stand behind `words`"
     if not all(a.isprintable() and (a.isascii() if len(a) > 1 else a and not a.isalnum()) for a in rule.anchors):
         return "an anchor is empty, a single letter or digit, not printable, or several characters beyond ASCII"
     if rule.words and not words.readable(rule.words):
-        return "`words` are not words of small letters and digits, three characters at least, joined by `|`"
+        return "`words` are not words of small letters and digits (`client_no`), three characters at least, joined by `|`"
     if rule.gap and (rule.anchors or "(?P<value>" in rule.shape):
         return "`gap` is for rules of words alone, whose shape is the value"
     if bool(rule.back) != bool(rule.before):
         return "`back` and `before` need each other"
     parts = (rule.left, rule.shape, rule.right, rule.back, rule.unless, rule.gap)
     if any(_UNBOUNDED.search(_CLASS.sub("_", part)) for part in parts):
-        return "a quantifier has no upper bound"
+        return "a quantifier has no upper bound: write {1,40} for +, {0,40} for *"
     return _not_compiled(rule)
 
 
@@ -100,7 +100,8 @@ def user_rules(rows: object, taken: Collection[str] = ()) -> tuple[Rule, ...]:
     names = {*taken, *_RESERVED}
     for number, row in enumerate(rows):
         rule = _user_rule(number, row)
-        problem = _problem(rule) or ("its kind is taken" if rule.kind in names else None) or _user_problem(rule)
+        taken_already = "its kind is taken: give it another name" if rule.kind in names else None
+        problem = _problem(rule) or taken_already or _user_problem(rule)
         if problem:
             raise ValueError(f"redaction rule {rule.kind!r} (row {number} of 'rules'): {problem}")
         names.add(rule.kind)
@@ -177,5 +178,5 @@ def _user_problem(rule: Rule) -> str | None:
         )
     for anchor in rule.anchors:
         if not regexes.begins(shape, anchor):
-            return f"no value begins with the anchor {anchor!r}, so it is never found"
+            return f"no value begins with the anchor {anchor!r}, so it is never found: `anchors` are what the shape begins with"
     return None
