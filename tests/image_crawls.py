@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,8 +53,8 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *args: object) -> None: ...
 
 
-@pytest.fixture
-def server() -> Iterator[Server]:
+@contextmanager
+def serving() -> Iterator[Server]:
     server = Server()
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -61,6 +62,12 @@ def server() -> Iterator[Server]:
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving() as server:
+        yield server
 
 
 class Crawl:

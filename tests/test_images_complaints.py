@@ -13,7 +13,6 @@ import argparse
 import hashlib
 import io
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,9 +20,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 import scrapy
 from complained_of import BAD, BLUE, CLEAR, GREEN, OUTCOMES, RED, WHOLE, YELLOW, animated, quarters
+from image_crawls import Crawl, Server, encode, files, serving
 from image_pipelines import BODIES, BODY
 from PIL import Image, ImageChops
-from test_images_pipeline import Crawl, Server, encode, files
 
 from scrapy_polite.images import Rejected, images_from
 from scrapy_polite.images.convert import convert
@@ -64,13 +63,8 @@ def fault(seen: bool) -> None:
 
 @pytest.fixture(scope="module")
 def host() -> Iterator[Server]:
-    server = Server()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving() as server:
+        yield server
 
 
 # What each pipeline makes of the pictures
