@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING, Protocol, TypedDict, cast
 
 from scrapy.pipelines.images import ImageException
 from scrapy.pipelines.media import FileInfo
@@ -11,8 +11,16 @@ from twisted.python.failure import Failure
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
-    from scrapy_polite.images.policy import Header, ImagesConfig, Picture, Variant
-    from scrapy_polite.media.kept import Kept
+    from scrapy_polite.images.policy import Header, ImagesConfig, Variant
+
+
+class Hashed(Protocol):
+    """A picture, or what is remembered of one."""
+
+    @property
+    def perceptual_hash(self) -> str | None: ...
+    @property
+    def blurhash(self) -> str | None: ...
 
 
 class VariantInfo(TypedDict):
@@ -77,7 +85,7 @@ def describe(
     }
 
 
-def with_hashes(told: ImageInfo, known: Picture | Kept | None, config: ImagesConfig) -> ImageInfo:
+def with_hashes(told: ImageInfo, known: Hashed | None, config: ImagesConfig) -> ImageInfo:
     """With the hashes that config asks for; None each where nothing is known."""
     if config.perceptual_hash:
         told["perceptual_hash"] = known.perceptual_hash if known else None
