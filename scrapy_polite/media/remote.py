@@ -7,6 +7,7 @@ they read files and may ask the network who they are.
 from __future__ import annotations
 
 import logging
+from abc import abstractmethod
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -60,8 +61,9 @@ class ClientStore(ImageStore):
                 right,
             )
 
+    @abstractmethod
     def _connected(self) -> Any:
-        raise NotImplementedError
+        """The library's client, with this crawler's credentials. May block."""
 
 
 class S3Store(ClientStore, S3FilesStore):
