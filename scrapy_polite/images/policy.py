@@ -68,9 +68,9 @@ class Size:
 class ImagesConfig:
     """`POLITE_IMAGES`, validated. Pixels and bytes, not mega.
 
-    The limits on pixels follow what decoding costs: what is decoded as a stream (baseline JPEG, plain PNG, WebP, GIF)
-    needs little memory whatever its height; what is not (progressive JPEG, interlaced PNG, AVIF) needs up to 15 bytes a
-    pixel at once. 50 megapixels and one frame are also imgproxy's defaults. Where animations are kept, the pixels of all
+    The limits on pixels follow what decoding costs: what is decoded as a stream (baseline JPEG, plain PNG, WebP) needs
+    little memory whatever its height, a GIF 4 bytes a pixel; what is not (progressive JPEG, interlaced PNG, AVIF) needs up
+    to 15 bytes a pixel at once. 50 megapixels and one frame are also imgproxy's defaults. Where animations are kept, the pixels of all
     frames count, and `images_from` allows `ANIMATED_FRAMES`.
 
     original: stored as it came ("keep"), without its metadata ("stripped"), or not at all ("none"). same_source: one
