@@ -70,8 +70,8 @@ class ImagesConfig:
 
     The limits on pixels follow what decoding costs: what is decoded as a stream (baseline JPEG, plain PNG, WebP) needs
     little memory whatever its height, a GIF 4 bytes a pixel; what is not (progressive JPEG, interlaced PNG, AVIF) needs up
-    to 15 bytes a pixel at once. 50 megapixels and one frame are also imgproxy's defaults. Where animations are kept, the pixels of all
-    frames count, and `images_from` allows `ANIMATED_FRAMES`.
+    to 15 bytes a pixel at once. 50 megapixels and one frame are also imgproxy's defaults. Where animations are kept, the
+    pixels of all frames count, and `images_from` allows `ANIMATED_FRAMES`.
 
     original: stored as it came ("keep"), without its metadata ("stripped"), or not at all ("none"). same_source: one
     download for an image that a page names by several URLs of an image service.
