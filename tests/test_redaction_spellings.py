@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import random
 import re
 import subprocess
@@ -222,3 +223,20 @@ def test_a_card_in_groups_is_found_behind_anything(before: str) -> None:
 )
 def test_a_long_number_that_is_named_as_something_else_stays(before: str) -> None:
     assert kinds(f"{before}{CARD} x") == []
+
+
+# ---- numbers in pictures
+
+
+def picture(size: int) -> str:
+    return base64.b64encode(random.Random(1).randbytes(size)).decode()
+
+
+def test_numbers_are_not_looked_for_in_a_picture_but_right_beside_it() -> None:
+    iban, card = "GB82WEST12345698765432", "4111111111111111"
+    media = f"data:image/png;base64,{picture(90)}/{iban}/{picture(90)}/{card}/{picture(30)}"
+    for between in ('"', " ", ")"):
+        page = f"{iban}{between}{media}{between}{card}{between}{media}{between}{iban}"
+        expected = page.replace(f"{iban}{between}", f"~redacted-iban~{between}", 1)
+        expected = expected.replace(f"{between}{card}{between}", f"{between}~redacted-payment-card~{between}")
+        assert STRICT.text(page).text == expected[: -len(iban)] + "~redacted-iban~"

@@ -23,7 +23,7 @@ from scrapy_polite.redaction.escapes import escape_over, unescaped_start
 from scrapy_polite.redaction.forms import Forms
 from scrapy_polite.redaction.marks import Marks
 from scrapy_polite.redaction.matching import SEEN_BEFORE, Budget, OverBudget, Reading, confirm, matchers
-from scrapy_polite.redaction.media import MEDIA, end_of_media
+from scrapy_polite.redaction.media import MEDIA, end_of_media, outside
 from scrapy_polite.redaction.personal import FORMS
 from scrapy_polite.redaction.phones import PhoneFinder
 from scrapy_polite.redaction.policy import STRICTNESS, Action, Choice, Policy
@@ -241,10 +241,11 @@ class Redactor:
         hits = reading.hits = sorted(self._worth_a_try(reading), key=_PLACE)
         for hit in hits:
             attempt(hit, hit.rules)
+        searched = outside([(0, len(text))], reading.media)
         if self._phones:
-            for start, end in self._phones.find(text, reading.spend):
+            for start, end in self._phones.find(text, searched, reading.spend):
                 add("phone", start, end, "certain")
-        for kind, seen in self._forms.find(text, reading.spend) if self._forms else ():
+        for kind, seen in self._forms.find(text, searched, reading.spend) if self._forms else ():
             add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
         for spelled in reading.spelled(reading.other_digits)[1:]:
             if self._phones:
@@ -270,7 +271,7 @@ class Redactor:
                     for start, end in spans:
                         for number in self._phones.beside(spelled, start, end, reading.spend):
                             add("phone", *number, "certain")
-                for kind, seen in self._forms.near(spelled, spans, reading.spend) if self._forms else ():
+                for kind, seen in self._forms.near(spelled, spans, reading.spend, reading.media) if self._forms else ():
                     add(kind, seen.start, seen.end, "certain" if seen.certain else "likely")
             fresh = _merged(found, self._order)
             findings = _merged([*findings, *fresh], self._order) if fresh else findings
@@ -286,6 +287,8 @@ class Redactor:
                 continue
             if hit.rules == media:
                 skipped = end_of_media(text, hit.at)
+                if skipped > hit.at:
+                    reading.media.append((hit.at, skipped))
             elif hit.rules == digit:
                 reading.see_digit(hit.at)
             else:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from scrapy_polite.redaction.escapes import LEADS, LONGEST_ESCAPE, View, escape_over
+from scrapy_polite.redaction.media import outside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -166,13 +167,21 @@ class Forms:
         self._by_class = _automaton(by_class)
         self._by_word = _automaton(by_word)
 
-    def find(self, text: str, spend: Callable[[int], None]) -> Iterator[tuple[str, Seen]]:
-        """The kind and place of every number in the text; `spend` is told the cost of each step, and may raise."""
-        return self._within(text, [(0, len(text))], spend)
+    def find(self, text: str, spans: Sequence[tuple[int, int]], spend: Callable[[int], None]) -> Iterator[tuple[str, Seen]]:
+        """The kind and place of every number in these spans of the text; `spend` is told the cost of each step, and may
+        raise."""
+        return self._within(text, spans, spend)
 
-    def near(self, text: str, spans: Sequence[tuple[int, int]], spend: Callable[[int], None]) -> Iterator[tuple[str, Seen]]:
-        """Those in which one of these spans (in order) may have a part, or that a form sees no farther from than it reads."""
-        return self._within(text, list(_around(text, spans)), spend)
+    def near(
+        self,
+        text: str,
+        spans: Sequence[tuple[int, int]],
+        spend: Callable[[int], None],
+        media: Sequence[tuple[int, int]] = (),
+    ) -> Iterator[tuple[str, Seen]]:
+        """Those in which one of these spans (in order) may have a part, or that a form sees no farther from than it reads; none
+        in media."""
+        return self._within(text, outside(list(_around(text, spans)), media), spend)
 
     def _within(
         self, text: str, windows: Sequence[tuple[int, int]], spend: Callable[[int], None]

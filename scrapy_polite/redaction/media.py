@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from scrapy_polite.redaction.rules.rule import Rule
 
-__all__ = ["MEDIA", "end_of_media"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["MEDIA", "end_of_media", "outside"]
 
 # RFC 2397. A text in one (text/html, application/json) is searched as any other, and so is an SVG as text.
 _HEAD = re.compile(r"data:(?:image|font|audio|video|application)\\{0,8}/[\w.+-]{1,60}(?:;[\w.=-]{1,60}){0,4};base64,", re.ASCII)
@@ -31,3 +35,21 @@ def end_of_media(text: str, at: int) -> int:
     head = _HEAD.match(text, at)
     body = _BASE64.match(text, head.end()) if head else None
     return body.end() if body and len(body[0]) >= _SHORTEST else at
+
+
+def outside(spans: Sequence[tuple[int, int]], media: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """What is left of these spans without those of media; all are in order, and none overlap."""
+    left: list[tuple[int, int]] = []
+    first = 0
+    for start, end in spans:
+        while first < len(media) and media[first][1] <= start:
+            first += 1
+        number = first
+        while number < len(media) and media[number][0] < end:
+            if start < media[number][0]:
+                left.append((start, media[number][0]))
+            start = media[number][1]
+            number += 1
+        if start < end:
+            left.append((start, end))
+    return left

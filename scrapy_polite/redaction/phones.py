@@ -131,10 +131,11 @@ class PhoneFinder:
 
         self._valid: Callable[[str, str, bool], bool] = valid
 
-    def find(self, text: str, spend: Callable[[int], None]) -> Iterator[tuple[int, int]]:
-        """The spans of the numbers, in order. `spend` is told the cost of each step in characters, and may raise to end
-        it."""
-        yield from self._within(text, 0, len(text), spend)
+    def find(self, text: str, spans: Sequence[tuple[int, int]], spend: Callable[[int], None]) -> Iterator[tuple[int, int]]:
+        """The numbers in these spans of the text, in order. `spend` is told the cost of each step in characters, and may
+        raise to end it."""
+        for start, end in spans:
+            yield from self._within(text, start, end, spend)
 
     def beside(self, text: str, start: int, end: int, spend: Callable[[int], None]) -> Iterator[tuple[int, int]]:
         """Those that end where text[start:end] begins, or begin right behind it: it was masked, and may have hid them, or

@@ -50,16 +50,18 @@ class OverBudget(Exception):  # noqa: N818  (it is no error: it ends a search in
 
 class Reading:
     """One text while it is read: what is left of its budget, where its next escape and its next blank or quote are, and
-    the last view of it. `other_digits`: where digits are none of ASCII, as one span those that are near one another.
+    the last view of it. `other_digits`: where digits are none of ASCII, as one span those that are near one another;
+    `media`: where the Base64 of pictures stands.
 
     Anchors come nearly in order, so remembering the last answer makes looking ahead linear, however many there are.
     """
 
-    __slots__ = ("_left", "_next", "_view", "hits", "other_digits", "text")
+    __slots__ = ("_left", "_next", "_view", "hits", "media", "other_digits", "text")
 
     def __init__(self, text: str, budget: Budget) -> None:
         self.text = text
         self.other_digits: list[tuple[int, int]] = []
+        self.media: list[tuple[int, int]] = []
         self._left = budget.base + budget.per_character * len(text)
         self._next: list[tuple[int, int]] = [(0, -1)] * len(_ENDERS)
         self._view: tuple[int, int, View] | None = None
