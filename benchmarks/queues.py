@@ -92,7 +92,8 @@ def idle_crawler() -> Crawler:
     crawler.spider = BenchmarkSpider()
     crawler.stats = SimpleNamespace(inc_value=lambda *_: None)  # type: ignore[assignment]
     slot = SimpleNamespace(inprogress=set(), scheduler=None, closing=True)
-    crawler.engine = SimpleNamespace(downloader=IdleDownloader(), _slot=slot, paused=False)  # type: ignore[assignment]
+    parts = {"downloader": IdleDownloader(), "scraper": SimpleNamespace(slot=None)}
+    crawler.engine = SimpleNamespace(**parts, _slot=slot, paused=False)  # type: ignore[assignment]
     return crawler
 
 

@@ -221,7 +221,7 @@ def test_a_slow_store_lets_no_more_come_than_there_is_room_for(tmp_path: Path) -
 
 MANY = """
 import asyncio
-from scrapy_polite import backlog
+from scrapy_polite.media import backlog
 backlog.PAGES = 20
 class Spider(TestSpider):
     most = 0
